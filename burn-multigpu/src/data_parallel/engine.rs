@@ -1,0 +1,394 @@
+//! The replicas, their threads and the order of a step.
+
+use super::batch::{Batch, Gather};
+use super::grads;
+use super::local::Replica;
+use super::replica::{self, Model};
+use super::step::{Reduction, RunningStats, Step, StepOutput};
+use crate::collective::{DEFAULT_BUCKET_BYTES, Transfer};
+use crate::error::{Error, Result};
+use crate::mesh::Mesh;
+use crate::shard::shard_sizes;
+use crate::worker::WorkerPool;
+use burn::module::{AutodiffModule, ParamId};
+use burn::optim::{GradientsParams, Optimizer};
+use burn::tensor::backend::{AutodiffBackend, Backend};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) type Inner<B> = <B as AutodiffBackend>::InnerBackend;
+
+/// The optimizer of an engine that has none: gradients are handed back instead.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoOptimizer;
+
+/// Trains a model on all members of a mesh, one replica each.
+///
+/// A step cuts a global batch into one part per member, runs forward and backward of all parts at
+/// the same time, each on its own device, thread and autodiff graph, and reduces the gradients. Then
+/// either the optimizer runs on every replica ([`train_step`](Self::train_step), after
+/// [`with_optimizer`](Self::with_optimizer)), so that parameters are never sent, or the gradients
+/// are handed back for any Burn optimizer ([`step`](Self::step)). Both give the result of a single
+/// device that sees the whole batch, up to rounding.
+///
+/// What happens to
+///
+/// - **an uneven or small batch**: parts differ by one item at most and count by their size; members
+///   without an item only take part in the update.
+/// - **parameters without a gradient**: where some replicas have one, the others count as zero; where
+///   none has, there is none. Frozen parameters stay as they are.
+/// - **shared parameters** (one `Param` cloned into two places): as in Burn, the optimizer updates
+///   the first place; gradients are reduced once.
+/// - **integer and boolean parameters**: copied to each replica, and not touched by training.
+/// - **batch norm**: each part is normalised by its own statistics; the running statistics are
+///   exchanged as [`RunningStats`] says.
+/// - **dropout**: each replica draws its own numbers; see [`seed`](Self::seed).
+///
+/// A replica that fails or panics ends the step with an error that names its device. The parameters
+/// are then those from before the step, unless the failure came in the update itself: the engine
+/// then answers [`Error::Diverged`] until [`set_model`](Self::set_model).
+#[derive(Debug)]
+pub struct DataParallel<B: AutodiffBackend, M, O = NoOptimizer> {
+    pub(super) mesh: Mesh<Inner<B>>,
+    pub(super) pool: WorkerPool,
+    pub(super) replicas: Vec<Replica<Model<M>>>,
+    pub(super) optimizers: Vec<Replica<O>>,
+    /// Ids of the running statistics in the model.
+    pub(super) states: Arc<Vec<ParamId>>,
+    pub(super) reduction: Reduction,
+    pub(super) running_stats: RunningStats,
+    pub(super) bucket_bytes: usize,
+    pub(super) seed: Option<u64>,
+    /// Whether the model draws random numbers, once known.
+    pub(super) draws: Option<bool>,
+    pub(super) steps: u64,
+    pub(super) diverged: Option<String>,
+}
+
+impl<B, M> DataParallel<B, M>
+where
+    B: AutodiffBackend,
+    M: AutodiffModule<B> + 'static,
+{
+    /// Copies the model to every member of the mesh and starts a thread for each.
+    ///
+    /// # Errors
+    ///
+    /// When a member cannot hold the model or a thread cannot be started.
+    pub fn new(model: M, mesh: &Mesh<Inner<B>>) -> Result<Self> {
+        let pool = WorkerPool::spawn(mesh.members().iter().map(|member| member.label.clone()))?;
+        let models = copies::<B, M>(mesh, &pool, model)?;
+        let states = Arc::new(replica::running_states::<B, M>(&models[0].module));
+        Ok(Self {
+            mesh: mesh.clone(),
+            pool,
+            replicas: models.into_iter().map(Replica::new).collect(),
+            optimizers: Vec::new(),
+            states,
+            reduction: Reduction::default(),
+            running_stats: RunningStats::default(),
+            bucket_bytes: DEFAULT_BUCKET_BYTES,
+            seed: None,
+            draws: None,
+            steps: 0,
+            diverged: None,
+        })
+    }
+
+    /// Gives every replica its own copy of an optimizer, whose states stay equal since the reduced
+    /// gradients are.
+    #[must_use]
+    pub fn with_optimizer<O: Optimizer<M, B> + 'static>(self, optimizer: O) -> DataParallel<B, M, O> {
+        DataParallel {
+            optimizers: self.replicas.iter().map(|_| Replica::new(optimizer.clone())).collect(),
+            mesh: self.mesh,
+            pool: self.pool,
+            replicas: self.replicas,
+            states: self.states,
+            reduction: self.reduction,
+            running_stats: self.running_stats,
+            bucket_bytes: self.bucket_bytes,
+            seed: self.seed,
+            draws: self.draws,
+            steps: self.steps,
+            diverged: self.diverged,
+        }
+    }
+}
+
+impl<B, M, O> DataParallel<B, M, O>
+where
+    B: AutodiffBackend,
+    M: AutodiffModule<B> + 'static,
+    O: Send + 'static,
+{
+    /// Makes runs repeatable: in step `s` replica `i` draws from the stream of (`seed`, `s`, `i`).
+    ///
+    /// Burn's generators are global to the process. If the forward pass draws (which the first step
+    /// finds out), replicas therefore run it one after the other; each backward pass overlaps with
+    /// the forward passes that follow. Models that draw nothing are not slowed down. Without a seed
+    /// all run at once, and draw different numbers in an order that varies from run to run.
+    ///
+    /// A model that starts to draw later than in its first step is not repeatable from there on.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self.draws = None;
+        self
+    }
+
+    /// How gradients and losses of the parts become those of the batch.
+    #[must_use]
+    pub fn reduction(mut self, reduction: Reduction) -> Self {
+        self.reduction = reduction;
+        self
+    }
+
+    /// Which running statistics the replicas go on with.
+    #[must_use]
+    pub fn running_stats(mut self, running_stats: RunningStats) -> Self {
+        self.running_stats = running_stats;
+        self
+    }
+
+    /// The size that gradient buckets are filled to, in bytes;
+    /// [`DEFAULT_BUCKET_BYTES`](crate::collective::DEFAULT_BUCKET_BYTES) unless set.
+    #[must_use]
+    pub fn bucket_bytes(mut self, bytes: usize) -> Self {
+        self.bucket_bytes = bytes;
+        self
+    }
+
+    /// Ends a step with [`Error::Timeout`] when a member takes longer than this for one of its
+    /// phases. Without it, a device that hangs is waited for.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.pool.set_timeout(Some(timeout));
+        self
+    }
+
+    /// The mesh that the engine runs on.
+    #[must_use]
+    pub fn mesh(&self) -> &Mesh<Inner<B>> {
+        &self.mesh
+    }
+
+    /// Number of steps taken; with the [`seed`](Self::seed) it decides what dropout draws.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Continues to count from here, to resume a run.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// A copy of the model, on the first member's device, independent of the engine.
+    ///
+    /// # Errors
+    ///
+    /// When the first member fails or its replica is lost ([`Error::Diverged`]).
+    pub fn model(&self) -> Result<M> {
+        self.model_of(0)
+    }
+
+    /// A copy of one member's replica, on its device. Replicas are equal bit for bit, but for running
+    /// statistics under [`RunningStats::Local`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MemberCount`] if there is no such member, and as [`model`](Self::model).
+    pub fn model_of(&self, member: usize) -> Result<M> {
+        let Some(device) = self.mesh.devices().get(member).cloned() else {
+            return Err(Error::MemberCount {
+                expected: self.mesh.len(),
+                found: member + 1,
+            });
+        };
+        let own = self.replicas[member].clone();
+        self.pool
+            .submit(member, move || {
+                own.with(|model| {
+                    let copy = replica::replicate::<B, M>(&model.module, &device, Transfer::Same);
+                    Ok(copy.module)
+                })
+            })
+            .wait()
+    }
+
+    /// Replaces the model on every member, and clears [`Error::Diverged`].
+    ///
+    /// # Errors
+    ///
+    /// When a member cannot hold the model.
+    pub fn set_model(&mut self, model: M) -> Result<()> {
+        let models = copies::<B, M>(&self.mesh, &self.pool, model)?;
+        self.states = Arc::new(replica::running_states::<B, M>(&models[0].module));
+        for (replica, model) in self.replicas.iter().zip(models) {
+            replica.set(model);
+        }
+        self.diverged = None;
+        Ok(())
+    }
+
+    /// Forward, backward and reduction over a global batch; hands back the gradients, which lie on
+    /// the first member's device, for any Burn optimizer.
+    ///
+    /// The parameters stay as they are: give the updated model back with
+    /// [`set_model`](Self::set_model).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyBatch`], and [`Error::Worker`] with the device and the cause when a replica
+    /// fails.
+    pub fn step<I, T, F>(&mut self, batch: I, function: F) -> Result<(StepOutput<B, T>, GradientsParams)>
+    where
+        I: Batch<B>,
+        T: Send + 'static,
+        F: Fn(&M, I) -> Step<B, T> + Send + Sync + 'static,
+    {
+        let parts = cut::<B, I>(batch, self.mesh.len())?;
+        self.gradients(parts, function)
+    }
+
+    /// As [`step`](Self::step), with one batch per member instead of a global one to cut; batches
+    /// may differ in size and be empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step), and [`Error::MemberCount`] if there is not one batch per member.
+    pub fn step_shards<I, T, F>(
+        &mut self,
+        batches: Vec<I>,
+        function: F,
+    ) -> Result<(StepOutput<B, T>, GradientsParams)>
+    where
+        I: Batch<B>,
+        T: Send + 'static,
+        F: Fn(&M, I) -> Step<B, T> + Send + Sync + 'static,
+    {
+        let parts = self.one_per_member(batches)?;
+        self.gradients(parts, function)
+    }
+
+    /// Runs a function of the model without autodiff on all members, and joins its outputs in the
+    /// order of the items, on the first member's device.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn forward<I, T, F>(&self, batch: I, function: F) -> Result<T>
+    where
+        I: Batch<Inner<B>>,
+        T: Gather<Inner<B>>,
+        F: Fn(&M::InnerModule, I) -> T + Send + Sync + 'static,
+    {
+        let parts = cut::<Inner<B>, I>(batch, self.mesh.len())?;
+        let function = Arc::new(function);
+        let jobs = parts.into_iter().enumerate().map(|(member, part)| {
+            let (core, own, function) = (self.mesh.core().clone(), self.replicas[member].clone(), function.clone());
+            move || {
+                let Some(part) = part else { return Ok(None) };
+                let device = &core.devices[member];
+                let part = part.to_device(device, core.transfers.path(0, member));
+                let output = own.with(|model| Ok(function(&model.module.valid(), part)))?;
+                Ok(Some((member, output)))
+            }
+        });
+        let outputs = self.pool.run(jobs)?;
+        let core = self.mesh.core().clone();
+        self.pool
+            .submit(0, move || {
+                let outputs = outputs.into_iter().flatten();
+                let moved = outputs.map(|(member, output)| {
+                    output.to_device(&core.devices[0], core.transfers.path(member, 0))
+                });
+                Ok(T::join(moved.collect()))
+            })
+            .wait()
+    }
+
+    pub(super) fn one_per_member<I: Batch<B>>(&self, batches: Vec<I>) -> Result<Vec<Option<I>>> {
+        if batches.len() != self.mesh.len() {
+            return Err(Error::MemberCount {
+                expected: self.mesh.len(),
+                found: batches.len(),
+            });
+        }
+        let parts: Vec<_> = batches
+            .into_iter()
+            .map(|batch| (batch.items() > 0).then_some(batch))
+            .collect();
+        if parts.iter().all(Option::is_none) {
+            return Err(Error::EmptyBatch);
+        }
+        Ok(parts)
+    }
+
+    fn gradients<I, T, F>(
+        &mut self,
+        parts: Vec<Option<I>>,
+        function: F,
+    ) -> Result<(StepOutput<B, T>, GradientsParams)>
+    where
+        I: Batch<B>,
+        T: Send + 'static,
+        F: Fn(&M, I) -> Step<B, T> + Send + Sync + 'static,
+    {
+        let (output, mut grads, states) = self.compute(parts, function, &[0])?;
+        self.apply_states(states)?;
+        let own = self.replicas[0].clone();
+        let first = grads.swap_remove(0).unwrap_or_default();
+        let grads = self
+            .pool
+            .submit(0, move || own.with(|model| Ok(grads::put::<B, M>(&model.module, first).0)))
+            .wait()?;
+        self.steps += 1;
+        Ok((output, grads))
+    }
+}
+
+/// A part for each member; the last members get none when there are fewer items than members.
+pub(super) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<Vec<Option<I>>> {
+    let items = batch.items();
+    if items == 0 {
+        return Err(Error::EmptyBatch);
+    }
+    let mut sizes = shard_sizes(items, members);
+    sizes.retain(|size| *size > 0);
+    let parts = batch.split(&sizes);
+    let found: Vec<usize> = parts.iter().map(Batch::items).collect();
+    if found != sizes {
+        return Err(Error::BatchSplit {
+            expected: sizes,
+            found,
+        });
+    }
+    let mut parts: Vec<Option<I>> = parts.into_iter().map(Some).collect();
+    parts.resize_with(members, || None);
+    Ok(parts)
+}
+
+/// A copy of the model for each member, made on the members' threads.
+fn copies<B, M>(mesh: &Mesh<Inner<B>>, pool: &WorkerPool, model: M) -> Result<Vec<Model<M>>>
+where
+    B: AutodiffBackend,
+    M: AutodiffModule<B> + 'static,
+{
+    replica::initialize::<B, M>(&model);
+    let jobs = (0..mesh.len()).map(|member| {
+        let (core, model) = (mesh.core().clone(), model.clone());
+        move || {
+            let device = &core.devices[member];
+            let on_first = model.devices().iter().all(|device| device == &core.devices[0]);
+            let transfer = if on_first {
+                core.transfers.path(0, member)
+            } else {
+                Transfer::Host
+            };
+            Ok(replica::replicate::<B, M>(&model, device, transfer))
+        }
+    });
+    pool.run(jobs)
+}

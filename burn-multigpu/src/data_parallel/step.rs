@@ -1,0 +1,127 @@
+//! What the user's closure returns and what a step returns.
+
+use crate::collective::device_error;
+use crate::error::{Error, Result};
+use burn::tensor::Tensor;
+use burn::tensor::backend::AutodiffBackend;
+
+/// What one replica computed from its part of the batch: a loss to differentiate, and anything else
+/// that the caller wants to see.
+#[derive(Debug)]
+#[must_use = "the engine differentiates the loss of the step that is returned to it"]
+pub struct Step<B: AutodiffBackend, T = ()> {
+    pub(crate) loss: Tensor<B, 1>,
+    pub(crate) output: T,
+    pub(crate) weight: Option<f64>,
+}
+
+impl<B: AutodiffBackend> Step<B> {
+    /// A step with a loss of one element and no output.
+    pub fn new(loss: Tensor<B, 1>) -> Self {
+        Self {
+            loss,
+            output: (),
+            weight: None,
+        }
+    }
+}
+
+impl<B: AutodiffBackend, T> Step<B, T> {
+    /// Returns something beside the loss, such as the logits.
+    pub fn output<U>(self, output: U) -> Step<B, U> {
+        Step {
+            loss: self.loss,
+            output,
+            weight: self.weight,
+        }
+    }
+
+    /// How much this part counts in the mean, instead of its number of items: for a loss that is a
+    /// mean over tokens, the number of tokens.
+    pub fn weight(mut self, weight: f64) -> Self {
+        self.weight = Some(weight);
+        self
+    }
+}
+
+/// How the replicas' gradients become the gradient of the whole batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reduction {
+    /// The loss is a mean over the items of a part (or over what [`Step::weight`] says): the parts'
+    /// gradients are averaged with those weights, which gives the gradient of the mean over the
+    /// whole batch, also where the parts differ in size.
+    #[default]
+    Mean,
+    /// The loss is a sum over items: the parts' gradients are added.
+    Sum,
+}
+
+impl Reduction {
+    /// The factor of each replica's gradient and loss.
+    pub(crate) fn factors(self, weights: &[f64]) -> Result<Vec<f64>> {
+        match self {
+            Reduction::Sum => Ok(vec![1.0; weights.len()]),
+            Reduction::Mean => {
+                crate::collective::ReduceOp::WeightedMean(weights.to_vec()).factors(weights.len())
+            }
+        }
+    }
+}
+
+/// Which running statistics (of batch norm, for one) the replicas go on with after a step.
+///
+/// Each replica sees its own part of the batch, so their statistics differ; a single device would
+/// have seen the whole. The statistics used *within* a forward pass are those of the part in any
+/// case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunningStats {
+    /// The mean over the replicas, weighted by items: the running mean is then that of a single
+    /// device, and the running variance is it but for the variance between the parts' means. Every
+    /// item counts, which is why this is the default.
+    #[default]
+    Mean,
+    /// Those of the first member, as in PyTorch's `DistributedDataParallel`. Items on other members
+    /// do not count.
+    First,
+    /// Each replica keeps its own: nothing is exchanged, and replicas differ.
+    Local,
+}
+
+/// The outcome of a step over the whole batch.
+#[derive(Debug)]
+pub struct StepOutput<B: AutodiffBackend, T = ()> {
+    /// What the closures returned beside the loss, in the order of the members that had items.
+    pub outputs: Vec<T>,
+    pub(crate) losses: Vec<(f64, Tensor<B::InnerBackend, 1>)>,
+    pub(crate) items: usize,
+}
+
+impl<B: AutodiffBackend, T> StepOutput<B, T> {
+    /// The loss of the whole batch, reduced as the gradients are. Waits for the devices.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Device`] with what a device reports.
+    pub fn loss(&self) -> Result<f64> {
+        let mut sum = 0.0;
+        for (factor, loss) in &self.losses {
+            let device = loss.device();
+            let data = loss
+                .clone()
+                .try_into_data()
+                .map_err(device_error(&device))?;
+            let value = data.iter::<f64>().next().ok_or_else(|| Error::Device {
+                device: format!("{device:?}"),
+                cause: "the loss has no element; it needs exactly one".to_string(),
+            })?;
+            sum += factor * value;
+        }
+        Ok(sum)
+    }
+
+    /// Number of items in the whole batch.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.items
+    }
+}

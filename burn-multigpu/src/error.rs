@@ -1,0 +1,222 @@
+//! Every refusal of this crate, one variant each, with the values that it is about.
+//!
+//! Messages say what was asked for, what there is, and what would work. Those that need more than a
+//! line of text are written in `mesh/messages.rs`.
+
+use crate::mesh::messages;
+
+/// The result of what this crate does.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What this crate refuses, or could not do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // --- Opening a mesh: specs, backends, devices -------------------------------------------
+    /// A device spec that cannot be read. The message points at the character.
+    #[error("{}", messages::malformed(spec, *position, reason))]
+    MalformedSpec {
+        /// The spec as it was given.
+        spec: String,
+        /// Where in the spec, counted in characters from 0; always one of its characters.
+        position: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A device spec without a word in it.
+    #[error("{}", messages::empty_spec(variable.as_deref()))]
+    EmptySpec {
+        /// The environment variable that holds it, if it came from one.
+        variable: Option<String>,
+    },
+    /// The device spec in an environment variable is refused.
+    #[error("{variable}: {error}")]
+    Environment {
+        /// The variable.
+        variable: String,
+        /// Why.
+        error: Box<Error>,
+    },
+    /// A backend that no spec can name.
+    #[error(
+        "unknown backend `{name}`; known are {} (also `cpu` for flex and `hip` for rocm)",
+        known.join(", ")
+    )]
+    UnknownBackend {
+        /// The name as it was given.
+        name: String,
+        /// The names that are known.
+        known: &'static [&'static str],
+    },
+    /// A backend that this program was built without.
+    #[error(
+        "this program was built without the `{backend}` backend; rebuild it with --features {feature}"
+    )]
+    BackendNotCompiled {
+        /// The backend that was asked for.
+        backend: String,
+        /// The cargo feature that brings it.
+        feature: String,
+    },
+    /// A spec for one backend, given to a mesh of another.
+    #[error("{}", messages::wrong_backend(asked, backend))]
+    WrongBackend {
+        /// The backend that the spec names.
+        asked: String,
+        /// The backend of the mesh.
+        backend: String,
+    },
+    /// A spec that names devices of two backends.
+    #[error(
+        "a mesh has devices of one backend, and this spec names `{first}` and `{second}`; \
+         open one mesh for each"
+    )]
+    MixedBackends {
+        /// The backend that came first.
+        first: String,
+        /// The one that differs.
+        second: String,
+    },
+    /// The driver of a backend is missing or does not start.
+    #[error("the {backend} driver cannot be used: {reason}")]
+    NoDriver {
+        /// The backend.
+        backend: String,
+        /// What is missing, or what the driver answered.
+        reason: String,
+    },
+    /// A device number that is not there.
+    #[error("{}", messages::no_such_device(backend, *index, *count, visible.as_deref()))]
+    NoSuchDevice {
+        /// The backend.
+        backend: String,
+        /// The number that was asked for.
+        index: usize,
+        /// How many devices this process sees.
+        count: usize,
+        /// The value of `CUDA_VISIBLE_DEVICES` (ROCm: `HIP_VISIBLE_DEVICES`), when it is set.
+        visible: Option<String>,
+    },
+    /// A device of Burn's that is not among those which the backend lists.
+    #[error(
+        "`{device}` is not among the {count} {backend} devices that are visible; \
+         `multigpu devices` lists them"
+    )]
+    NotVisible {
+        /// The backend.
+        backend: String,
+        /// The device as Burn prints it.
+        device: String,
+        /// How many devices this process sees.
+        count: usize,
+    },
+    /// A backend whose driver works and shows no device.
+    #[error("{}", messages::no_devices(backend, visible.as_deref()))]
+    NoDevices {
+        /// The backend.
+        backend: String,
+        /// The value of `CUDA_VISIBLE_DEVICES` (ROCm: `HIP_VISIBLE_DEVICES`), when it is set.
+        visible: Option<String>,
+    },
+    /// A mesh of no devices.
+    #[error("a mesh has at least one device, and the list of devices is empty")]
+    EmptyMesh,
+    // --- Workers, steps, collectives --------------------------------------------------------
+    /// A member failed or panicked in its part of the work.
+    #[error("member {member} ({device}) failed: {cause}")]
+    Worker {
+        /// Its position in the mesh.
+        member: usize,
+        /// Its label, as `cuda:1`.
+        device: String,
+        /// What it reported.
+        cause: String,
+    },
+    /// A member did not answer in the time that the engine was given.
+    #[error(
+        "member {member} ({device}) has not answered for {seconds} s; its device may hang, or the          timeout is too short for this step"
+    )]
+    Timeout {
+        /// Its position in the mesh.
+        member: usize,
+        /// Its label, as `cuda:1`.
+        device: String,
+        /// The time that it was given.
+        seconds: f64,
+    },
+    /// An earlier update failed after some replicas had made it: they are not equal any more.
+    #[error(
+        "the replicas are not equal since an earlier update failed ({cause}); give the engine a          model with set_model to go on"
+    )]
+    Diverged {
+        /// How the update failed.
+        cause: String,
+    },
+    /// A device reported an error, when its memory was read or its queue was flushed.
+    #[error("{device} reported an error: {cause}")]
+    Device {
+        /// The device as Burn prints it.
+        device: String,
+        /// What it reported.
+        cause: String,
+    },
+    /// Collectives move float tensors of 16 to 64 bits.
+    #[error("{dtype} cannot be reduced; collectives take f64, f32, f16 and bf16")]
+    UnsupportedDType {
+        /// What was given.
+        dtype: String,
+    },
+    /// Not one value for each member, or a position that is not in the mesh.
+    #[error("the mesh has {expected} members, and {found} were given")]
+    MemberCount {
+        /// Number of members.
+        expected: usize,
+        /// Number of values given, or the position asked for plus one.
+        found: usize,
+    },
+    /// The members' lists of tensors differ in length.
+    #[error("member {member} has {found} tensors where the first has {expected}")]
+    TensorCount {
+        /// The member that differs.
+        member: usize,
+        /// Number of tensors of the first.
+        expected: usize,
+        /// Number of tensors of this one.
+        found: usize,
+    },
+    /// A tensor differs in shape or dtype from the first member's.
+    #[error("tensor {index} of member {member} is {found} where the first member's is {expected}")]
+    TensorMismatch {
+        /// The member that differs.
+        member: usize,
+        /// The place of the tensor in its list.
+        index: usize,
+        /// Shape and dtype of the first member's.
+        expected: String,
+        /// Shape and dtype of this one.
+        found: String,
+    },
+    /// Weights of which no mean can be made.
+    #[error("the weights {weights:?} make no mean: {reason}")]
+    Weights {
+        /// The weights as given.
+        weights: Vec<f64>,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A step without an item.
+    #[error("the batch is empty; a step needs at least one item")]
+    EmptyBatch,
+    /// A batch did not split as asked: a mistake in its `Batch` implementation.
+    #[error("the batch was to be cut into parts of {expected:?} items, and gave {found:?}")]
+    BatchSplit {
+        /// The sizes asked for.
+        expected: Vec<usize>,
+        /// The sizes of the parts.
+        found: Vec<usize>,
+    },
+    /// A kernel could not be launched.
+    #[cfg(feature = "cubecl")]
+    #[error(transparent)]
+    Kernel(#[from] burn_multigpu_kernels::KernelError),
+}
