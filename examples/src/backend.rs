@@ -65,7 +65,8 @@ pub fn compiled() -> Vec<&'static str> {
 }
 
 /// The spec to use when nobody named one: `MULTIGPU_DEVICES`, or all CUDA devices where there are
-/// some, or two logical devices of the CPU.
+/// some, or two logical devices of the CPU (in a program built without Flex, all devices of the last
+/// of its backends).
 ///
 /// # Errors
 ///
@@ -78,7 +79,11 @@ pub fn default_spec() -> Result<MeshSpec, burn_multigpu::Error> {
     if <burn::backend::Cuda as MeshBackend>::discover().is_ok() {
         return "cuda".parse();
     }
-    "flex:0,1".parse()
+    match compiled().last() {
+        // A program built for one kind of GPU says what is wrong with that one.
+        Some(&backend) if backend != "flex" => backend.parse(),
+        _ => "flex:0,1".parse(),
+    }
 }
 
 #[cfg(test)]

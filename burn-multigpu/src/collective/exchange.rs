@@ -161,6 +161,9 @@ pub(super) fn sum<B: Backend>(
 }
 
 /// Step 3, on each member in `to`: takes all chunks and cuts the tensors out of them.
+///
+/// The caller's `sums` outlive the jobs, so that no member finds itself the last user of a buffer
+/// that others still read: CubeCL and Burn's fusion would let it overwrite or free it.
 pub(super) fn unpack<B: Backend>(
     core: &Arc<MeshCore<B>>,
     pool: &WorkerPool,

@@ -41,10 +41,12 @@ impl Counters {
         self.buckets.fetch_add(buckets as u64, Relaxed);
     }
 
+    #[cfg(feature = "cubecl")]
     pub(crate) fn kernel_sum(&self) {
         self.kernel_sums.fetch_add(1, Relaxed);
     }
 
+    #[cfg(feature = "cubecl")]
     pub(crate) fn kernel_pack(&self) {
         self.kernel_packs.fetch_add(1, Relaxed);
     }

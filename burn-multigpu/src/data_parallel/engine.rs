@@ -96,7 +96,8 @@ where
     }
 
     /// Gives every replica its own copy of an optimizer, whose states stay equal since the reduced
-    /// gradients are.
+    /// gradients are. Fresh ones: a state is loaded with
+    /// [`load_optimizer_record`](DataParallel::load_optimizer_record).
     #[must_use]
     pub fn with_optimizer<O: Optimizer<M, B> + 'static>(self, optimizer: O) -> DataParallel<B, M, O> {
         DataParallel {
@@ -377,8 +378,9 @@ where
     M: AutodiffModule<B> + 'static,
 {
     replica::initialize::<B, M>(&model);
-    let jobs = (0..mesh.len()).map(|member| {
-        let (core, model) = (mesh.core().clone(), model.clone());
+    let clones: Vec<M> = mesh.devices().iter().map(|_| model.clone()).collect();
+    let jobs = clones.into_iter().enumerate().map(|(member, model)| {
+        let core = mesh.core().clone();
         move || {
             let device = &core.devices[member];
             let on_first = model.devices().iter().all(|device| device == &core.devices[0]);
@@ -390,5 +392,8 @@ where
             Ok(replica::replicate::<B, M>(&model, device, transfer))
         }
     });
-    pool.run(jobs)
+    let copies = pool.run(jobs);
+    // Until here, so that no copy finds itself the last user of a tensor that others still read.
+    drop(model);
+    copies
 }

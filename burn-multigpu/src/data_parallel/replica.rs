@@ -27,8 +27,8 @@ pub(crate) fn initialize<B: Backend, M: Module<B>>(module: &M) {
     module.visit(&mut Initialize);
 }
 
-/// A copy of a module on a device that shares nothing with it but, on the same device, the memory
-/// of tensors, which Burn copies on write.
+/// A copy of a module on a device that shares nothing with it, trainable parameters' memory
+/// included: see [`own`]. The caller keeps `module` until all copies are made.
 ///
 /// `Module::fork` does not do: Burn's `RunningState` is shared by all clones of a module and moved
 /// in place, so that forks to several devices would fight over one. Going through the inner module
@@ -108,7 +108,7 @@ impl<B: Backend> Place<'_, B> {
     }
 }
 
-impl<B: Backend> ModuleMapper<B> for Place<'_, B> {
+impl<B: AutodiffBackend> ModuleMapper<B> for Place<'_, B> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let (id, tensor, mapper) = param.consume();
         let mapper = self.mapper(mapper);
@@ -120,7 +120,12 @@ impl<B: Backend> ModuleMapper<B> for Place<'_, B> {
             return Param::from_mapped_value(id, first.clone(), mapper);
         }
         let requires_grad = tensor.is_require_grad();
-        let tensor = self.place(tensor.detach()).set_require_grad(requires_grad);
+        let there = &tensor.device() == self.device;
+        let mut inner = self.transfer.tensor(tensor.inner(), self.device);
+        if there {
+            inner = own(inner);
+        }
+        let tensor = Tensor::from_inner(inner).set_require_grad(requires_grad);
         self.placed.insert(id, Box::new(tensor.clone()));
         Param::from_mapped_value(id, tensor, mapper)
     }
@@ -131,6 +136,21 @@ impl<B: Backend> ModuleMapper<B> for Place<'_, B> {
     fn map_bool<const D: usize>(&mut self, param: Param<Tensor<B, D, Bool>>) -> Param<Tensor<B, D, Bool>> {
         let (id, tensor, mapper) = param.consume();
         Param::from_mapped_value(id, self.place(tensor), self.mapper(mapper))
+    }
+}
+
+/// A tensor with memory of its own.
+///
+/// CubeCL 0.10 changes a tensor in place when its handle is the last one, and a thread gives its
+/// handle up just before it queues the operation that reads it: of two threads that use up their
+/// handles of one buffer at the same time, the second may overwrite what the first has yet to read.
+/// Burn's fusion decides the same way. Replicas on one device therefore never share the memory of
+/// what an optimizer uses up.
+fn own<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Tensor<B, D> {
+    if tensor.dtype().is_float() {
+        tensor.mul_scalar(1.0)
+    } else {
+        tensor
     }
 }
 

@@ -370,21 +370,15 @@ where
     /// When a member cannot hold the state.
     pub fn load_optimizer_record(&mut self, record: O::Record) -> Result<()> {
         self.optimizers[0].update(|optimizer| (optimizer.load_record(record), ()))?;
-        let shared = (1..self.mesh.len())
-            .all(|member| self.mesh.core().transfers.path(0, member) == crate::collective::Transfer::Same);
         for member in 1..self.mesh.len() {
-            let record = self.optimizer_record()?;
-            let record = if shared {
-                record
-            } else {
-                self.copy_record(record, member)?
-            };
+            let record = self.copy_record(self.optimizer_record()?, member)?;
             self.optimizers[member].update(|optimizer| (optimizer.load_record(record), ()))?;
         }
         Ok(())
     }
 
-    /// A record on another member's device, by way of bytes: the one path that every record has.
+    /// A record on another member's device that shares no memory with the first, by way of bytes:
+    /// the one path that every record has.
     fn copy_record<R: Record<B>>(&self, record: R, member: usize) -> Result<R> {
         let recorder = BinBytesRecorder::<DoublePrecisionSettings>::new();
         let device = &self.mesh.devices()[member];

@@ -13,7 +13,7 @@
 
 mod error;
 mod state;
-#[cfg(test)]
+#[cfg(all(test, feature = "flex"))]
 mod tests;
 
 use std::fs::{self, File};

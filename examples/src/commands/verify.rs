@@ -100,6 +100,10 @@ fn print(report: &Report, ui: Ui) {
         number(worst.parameters),
         100.0 * report.closest()
     ));
+    ui.result(format_args!(
+        "sums of the reductions: {} by CubeCL kernels, {} in plain Rust",
+        report.kernel_sums, report.host_sums
+    ));
     match report.jumped() {
         0 => {}
         1 => ui.result("* rounding jumped: one device makes the same step from where the mesh was"),

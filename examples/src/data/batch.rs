@@ -134,7 +134,7 @@ pub struct DigitBatch<B: Backend> {
     pub targets: Tensor<B, 1, Int>,
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "flex"))]
 mod tests {
     use super::*;
     use burn::backend::Flex;

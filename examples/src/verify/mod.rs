@@ -158,6 +158,7 @@ pub fn run_observed<B: TrainBackend>(
             break;
         }
     }
+    let stats = mesh.stats();
     Ok(Report {
         backend: mesh.members()[0].backend.clone(),
         members: mesh
@@ -173,6 +174,8 @@ pub fn run_observed<B: TrainBackend>(
         dtype: options.dtype,
         steps,
         replicas_equal: over_mesh.replicas_equal()?,
+        kernel_sums: stats.kernel_sums,
+        host_sums: stats.host_sums,
     })
 }
 
@@ -216,7 +219,7 @@ fn differences(reference: &Outcome, other: &Outcome) -> Differences {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "flex"))]
 mod tests {
     use super::*;
     use crate::data::{DataSet, bundled_dir};

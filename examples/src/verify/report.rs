@@ -185,6 +185,10 @@ pub struct Report {
     pub steps: Vec<StepReport>,
     /// Whether all replicas held the same parameters at the end, bit for bit.
     pub replicas_equal: bool,
+    /// Sums of the reductions that a CubeCL kernel did on a device.
+    pub kernel_sums: u64,
+    /// Sums of the reductions done in plain Rust, on backends without CubeCL.
+    pub host_sums: u64,
 }
 
 impl Report {
@@ -248,6 +252,8 @@ mod tests {
                 })
                 .collect(),
             replicas_equal: true,
+            kernel_sums: 0,
+            host_sums: 1,
         }
     }
 

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod collectives;
+#[cfg(feature = "gpu")]
+mod cuda;
+mod device;
 mod engine;
 mod failures;
+mod mixed;
 mod randomness;
 mod vulkan;

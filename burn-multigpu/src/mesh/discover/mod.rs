@@ -22,7 +22,7 @@ pub(super) mod wgpu;
 mod wrappers;
 
 pub use base::{DeviceInfo, MeshBackend};
-#[cfg(any(feature = "cuda", test))]
+#[cfg(feature = "cuda")]
 pub(super) use base::{choose, visible_devices};
 #[cfg(feature = "cubecl")]
 pub use cube::MeshRuntime;
