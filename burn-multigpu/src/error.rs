@@ -134,7 +134,7 @@ pub enum Error {
     },
     /// A member did not answer in the time that the engine was given.
     #[error(
-        "member {member} ({device}) has not answered for {seconds} s; its device may hang, or the          timeout is too short for this step"
+        "member {member} ({device}) has not answered for {seconds} s; its device may hang, or the timeout is too short for this step"
     )]
     Timeout {
         /// Its position in the mesh.
@@ -146,7 +146,7 @@ pub enum Error {
     },
     /// An earlier update failed after some replicas had made it: they are not equal any more.
     #[error(
-        "the replicas are not equal since an earlier update failed ({cause}); give the engine a          model with set_model to go on"
+        "the replicas are not equal since an earlier update failed ({cause}); give the engine a model with set_model to go on"
     )]
     Diverged {
         /// How the update failed.

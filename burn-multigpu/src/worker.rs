@@ -81,13 +81,14 @@ impl WorkerPool {
         let name = label.clone();
         let stream = StreamId::current();
         let job: Job = Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| stream.executes(job))).unwrap_or_else(|panic| {
-                Err(Error::Worker {
-                    member,
-                    device: name,
-                    cause: format!("panicked: {}", panic_message(panic.as_ref())),
-                })
-            });
+            let result =
+                catch_unwind(AssertUnwindSafe(|| stream.executes(job))).unwrap_or_else(|panic| {
+                    Err(Error::Worker {
+                        member,
+                        device: name,
+                        cause: format!("panicked: {}", panic_message(panic.as_ref())),
+                    })
+                });
             // Nobody listens any more when the caller gave up waiting.
             let _ = sender.send(result);
         });
@@ -107,7 +108,10 @@ impl WorkerPool {
     ///
     /// All jobs are waited for, also when one fails, so that no job of a failed call still runs
     /// when the next one starts. The first failure in member order is the one returned.
-    pub(crate) fn run<T: Send + 'static, F>(&self, jobs: impl IntoIterator<Item = F>) -> Result<Vec<T>>
+    pub(crate) fn run<T: Send + 'static, F>(
+        &self,
+        jobs: impl IntoIterator<Item = F>,
+    ) -> Result<Vec<T>>
     where
         F: FnOnce() -> Result<T> + Send + 'static,
     {
@@ -140,7 +144,10 @@ impl<T> Ticket<T> {
     pub(crate) fn wait(self) -> Result<T> {
         let received = match self.timeout {
             Some(timeout) => self.result.recv_timeout(timeout),
-            None => self.result.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            None => self
+                .result
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
         };
         received.unwrap_or_else(|error| {
             Err(match error {

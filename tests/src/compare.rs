@@ -49,7 +49,11 @@ pub fn difference(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn worse(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
+    if a.is_nan() || b.is_nan() {
+        f64::INFINITY
+    } else {
+        a.max(b)
+    }
 }
 
 /// The largest [`difference`] over the parameters of two copies of a module.

@@ -13,12 +13,16 @@ static RANDOM: RwLock<()> = RwLock::new(());
 
 /// For tests that draw random numbers and do not care which.
 pub fn draws() -> RwLockReadGuard<'static, ()> {
-    RANDOM.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    RANDOM
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// For tests whose result depends on the random stream.
 pub fn owns_random() -> RwLockWriteGuard<'static, ()> {
-    RANDOM.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    RANDOM
+        .write()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Makes `f64` the float type of the whole process. Must come before the first tensor.
@@ -28,7 +32,10 @@ pub fn use_f64() {
         use burn::tensor::{DType, set_default_dtypes};
         let device = burn::backend::flex::FlexDevice;
         let set = set_default_dtypes::<burn::backend::Flex>(&device, DType::F64, DType::I64);
-        assert!(set.is_ok(), "a tensor was made before the float type was set");
+        assert!(
+            set.is_ok(),
+            "a tensor was made before the float type was set"
+        );
     });
 }
 
@@ -41,12 +48,12 @@ pub fn within<T: Send + 'static>(seconds: u64, function: impl FnOnce() -> T + Se
     });
     match receiver.recv_timeout(std::time::Duration::from_secs(seconds)) {
         Ok(value) => value,
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("still running after {seconds} s"),
-        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-            match thread.join() {
-                Err(panic) => std::panic::resume_unwind(panic),
-                Ok(()) => unreachable!("the sender is dropped only by a panic"),
-            }
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+            panic!("still running after {seconds} s")
         }
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(()) => unreachable!("the sender is dropped only by a panic"),
+        },
     }
 }

@@ -83,7 +83,10 @@ impl<B: Backend> Cnn<B> {
     /// The running mean and variance.
     pub fn running(&self) -> Option<(Tensor<B, 1>, Tensor<B, 1>)> {
         let norm = self.norm.as_ref()?;
-        Some((norm.running_mean.value_sync(), norm.running_var.value_sync()))
+        Some((
+            norm.running_mean.value_sync(),
+            norm.running_var.value_sync(),
+        ))
     }
 }
 

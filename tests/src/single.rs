@@ -46,5 +46,8 @@ pub fn batch<B: AutodiffBackend>(
 ) -> (Tensor<B, 2>, Tensor<B, 1, Int>) {
     let x = Tensor::random([items, features], Distribution::Normal(0.0, 1.0), device);
     let targets: Vec<i64> = (0..items as i64).map(|i| (i * 7 + 3) % classes).collect();
-    (x, Tensor::from_data(TensorData::new(targets, [items]), device))
+    (
+        x,
+        Tensor::from_data(TensorData::new(targets, [items]), device),
+    )
 }

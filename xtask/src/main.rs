@@ -52,15 +52,43 @@ fn main() -> Result<()> {
 
 fn check() -> Result<()> {
     cargo(["fmt", "--all", "--check"])?;
-    cargo(["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    let mut doc = command(["doc", "--release", "--workspace", "--no-deps", "--document-private-items"]);
+    cargo([
+        "clippy",
+        "--release",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ])?;
+    let mut doc = command([
+        "doc",
+        "--release",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ]);
     // Links to private items are wanted: the pages are for those who work on the crate, too.
-    doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links");
+    doc.env(
+        "RUSTDOCFLAGS",
+        "-D warnings -A rustdoc::private-intra-doc-links",
+    );
     run(doc)?;
-    if Command::new("cargo-deny").arg("--version").output().is_err() {
+    if Command::new("cargo-deny")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         cargo(["install", "cargo-deny", "--locked", "--quiet"])?;
     }
-    cargo(["deny", "--workspace", "check", "licenses", "bans", "sources"])
+    cargo([
+        "deny",
+        "--workspace",
+        "check",
+        "licenses",
+        "bans",
+        "sources",
+    ])
 }
 
 fn test() -> Result<()> {
@@ -69,7 +97,17 @@ fn test() -> Result<()> {
 
 fn gpu_build() -> Result<()> {
     cargo(["build", "--release", "--bin", "multigpu"])?;
-    cargo(["test", "--release", "-p", "burn-multigpu-tests", "--features", "gpu", "--test", "suite", "--no-run"])
+    cargo([
+        "test",
+        "--release",
+        "-p",
+        "burn-multigpu-tests",
+        "--features",
+        "gpu",
+        "--test",
+        "suite",
+        "--no-run",
+    ])
 }
 
 fn gpu_run() -> Result<()> {
@@ -80,8 +118,24 @@ fn gpu_run() -> Result<()> {
     for args in [
         &["devices"][..],
         &["verify", "--devices", "cuda:0", "--steps", "50"],
-        &["verify", "--devices", "cuda:0,0", "--model", "cnn", "--steps", "50"],
-        &["train", "--devices", "cuda:0,0", "--epochs", "2", "--out", "target/gpu-run"],
+        &[
+            "verify",
+            "--devices",
+            "cuda:0,0",
+            "--model",
+            "cnn",
+            "--steps",
+            "50",
+        ],
+        &[
+            "train",
+            "--devices",
+            "cuda:0,0",
+            "--epochs",
+            "2",
+            "--out",
+            "target/gpu-run",
+        ],
         &["bench", "--devices", "cuda:0,0", "--model", "cnn"],
     ] {
         let mut multigpu = Command::new("target/release/multigpu");
@@ -122,7 +176,9 @@ fn run(mut command: Command) -> Result<()> {
         .join(" ");
     eprintln!("\n> {line}");
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("`{line}` could not be started"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("`{line}` could not be started"))?;
     eprintln!("> {:.0} s", start.elapsed().as_secs_f64());
     if !status.success() {
         bail!("`{line}` ended with {status}");

@@ -1,8 +1,8 @@
 //! The public functions, on Burn's `Tensor`.
 
+use super::DEFAULT_BUCKET_BYTES;
 use super::exchange::{Input, all_reduce_primitives, pack, sum, unpack};
 use super::layout::{Bucket, Plan};
-use super::DEFAULT_BUCKET_BYTES;
 use crate::error::{Error, Result};
 use crate::mesh::{Mesh, MeshCore};
 use crate::shard::{ranges, shard_sizes};
@@ -43,7 +43,9 @@ impl ReduceOp {
                     })
                 };
                 if weights.len() != members {
-                    return refuse(format!("one weight for each of the {members} members is needed"));
+                    return refuse(format!(
+                        "one weight for each of the {members} members is needed"
+                    ));
                 }
                 if weights.iter().any(|w| !w.is_finite() || *w < 0.0) {
                     return refuse("weights are finite and not negative".to_string());
@@ -159,7 +161,13 @@ pub fn reduce_scatter<B: Backend, const D: usize>(
 
     let core = mesh.core();
     let packed = pack(core, core.pool()?, &plan, inputs)?;
-    let sums = sum(core, core.pool()?, &plan, packed, &Arc::new(op.factors(members)?))?;
+    let sums = sum(
+        core,
+        core.pool()?,
+        &plan,
+        packed,
+        &Arc::new(op.factors(members)?),
+    )?;
     Ok(sums
         .into_iter()
         .flatten()
@@ -205,7 +213,7 @@ pub fn all_gather<B: Backend, const D: usize>(
 ///
 /// # Errors
 ///
-/// [`Error::TensorCount`] when `from` is not in the mesh, and when a member fails.
+/// [`Error::MemberCount`] when `from` is not in the mesh, and when a member fails.
 pub fn broadcast<B: Backend, const D: usize>(
     mesh: &Mesh<B>,
     tensor: Tensor<B, D>,
@@ -214,7 +222,13 @@ pub fn broadcast<B: Backend, const D: usize>(
     one_per_member(from.max(mesh.len() - 1) + 1, mesh.len())?;
     let (shape, dtype) = (tensor.shape(), tensor.dtype());
     let rows = vec![shape[0]];
-    distribute(mesh.core(), dtype, &rows, &shape, vec![(from, flat::<B>(primitive(tensor)?))])
+    distribute(
+        mesh.core(),
+        dtype,
+        &rows,
+        &shape,
+        vec![(from, flat::<B>(primitive(tensor)?))],
+    )
 }
 
 /// Takes chunks of rows from those who hold them to all members.
@@ -232,7 +246,12 @@ fn distribute<B: Backend, const D: usize>(
     let to: Vec<usize> = (0..core.devices.len()).collect();
     let shapes = Arc::new(vec![whole.clone()]);
     let gathered = unpack(core, core.pool()?, &plan, &[chunks], &shapes, &to)?;
-    Ok(gathered.into_iter().flatten().flatten().map(tensor).collect())
+    Ok(gathered
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(tensor)
+        .collect())
 }
 
 fn cuts(rows: &[usize], shape: &Shape) -> Vec<std::ops::Range<usize>> {

@@ -16,8 +16,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What runs on a device: from input tensors to output tensors.
-pub(super) type DeviceFn<R> =
-    Arc<dyn Fn(Vec<CubeTensor<R>>) -> std::result::Result<Vec<CubeTensor<R>>, KernelError> + Send + Sync>;
+pub(super) type DeviceFn<R> = Arc<
+    dyn Fn(Vec<CubeTensor<R>>) -> std::result::Result<Vec<CubeTensor<R>>, KernelError>
+        + Send
+        + Sync,
+>;
 
 /// The shape and dtype of an output.
 pub(super) type Output = (Shape, DType);
@@ -29,11 +32,11 @@ pub(super) fn select<B: Backend>(counters: &Arc<Counters>) -> Option<Box<dyn Col
     let found = found
         .or_else(|| CubeOps::<B, cubecl::cuda::CudaRuntime>::of(counters, super::peer::nccl::<B>));
     #[cfg(feature = "wgpu")]
-    let found =
-        found.or_else(|| CubeOps::<B, cubecl::wgpu::WgpuRuntime>::of(counters, super::peer::none::<B>));
+    let found = found
+        .or_else(|| CubeOps::<B, cubecl::wgpu::WgpuRuntime>::of(counters, super::peer::none::<B>));
     #[cfg(feature = "rocm")]
-    let found =
-        found.or_else(|| CubeOps::<B, cubecl::hip::HipRuntime>::of(counters, super::peer::none::<B>));
+    let found = found
+        .or_else(|| CubeOps::<B, cubecl::hip::HipRuntime>::of(counters, super::peer::none::<B>));
     found
 }
 
@@ -120,7 +123,10 @@ impl<B: Backend, R: CubeRuntime> CollectiveOps<B> for CubeOps<B, R> {
     ) -> Result<Vec<FloatTensor<B>>> {
         let kind = float_dtype(dtype)?;
         self.counters.kernel_pack();
-        let outputs = chunks.iter().map(|pieces| (flat(len(pieces)), dtype)).collect();
+        let outputs = chunks
+            .iter()
+            .map(|pieces| (flat(len(pieces)), dtype))
+            .collect();
         let chunks = chunks.to_vec();
         let function = move |tensors: Vec<CubeTensor<R>>| {
             let tensors: Vec<_> = tensors.into_iter().map(into_contiguous).collect();
@@ -147,7 +153,9 @@ impl<B: Backend, R: CubeRuntime> CollectiveOps<B> for CubeOps<B, R> {
     ) -> Result<FloatTensor<B>> {
         let kind = float_dtype(dtype)?;
         self.counters.kernel_sum();
-        let shape = buffers.first().map_or_else(|| flat(0), TensorMetadata::shape);
+        let shape = buffers
+            .first()
+            .map_or_else(|| flat(0), TensorMetadata::shape);
         let weights = weights.to_vec();
         let function = move |buffers: Vec<CubeTensor<R>>| {
             let buffers: Vec<_> = buffers.into_iter().map(into_contiguous).collect();
@@ -156,9 +164,14 @@ impl<B: Backend, R: CubeRuntime> CollectiveOps<B> for CubeOps<B, R> {
             weighted_sum(&output.client, kind, &inputs, &weights, &whole(&output))?;
             Ok(vec![output])
         };
-        (self.run)("multigpu_sum", buffers, vec![(shape, dtype)], Arc::new(function))?
-            .pop()
-            .ok_or_else(|| foreign_tensor("multigpu_sum"))
+        (self.run)(
+            "multigpu_sum",
+            buffers,
+            vec![(shape, dtype)],
+            Arc::new(function),
+        )?
+        .pop()
+        .ok_or_else(|| foreign_tensor("multigpu_sum"))
     }
 
     fn unpack(
@@ -220,7 +233,13 @@ fn flat(len: usize) -> Shape {
 fn empty<R: CubeRuntime>(like: &CubeTensor<R>, shape: Shape) -> CubeTensor<R> {
     let bytes = shape.num_elements().max(1) * like.elem_size();
     let handle = like.client.empty(bytes);
-    CubeTensor::new_contiguous(like.client.clone(), like.device.clone(), shape, handle, like.dtype)
+    CubeTensor::new_contiguous(
+        like.client.clone(),
+        like.device.clone(),
+        shape,
+        handle,
+        like.dtype,
+    )
 }
 
 fn region<R: CubeRuntime>(tensor: &CubeTensor<R>, offset: usize, len: usize) -> Region {

@@ -49,7 +49,10 @@ pub(crate) fn all_reduce_primitives<B: Backend>(
     let plan = Arc::new(Plan::new(&kinds, members, bucket_bytes));
     core.counters.all_reduce(plan.buckets.len());
     let weights: Arc<Vec<f64>> = Arc::new(inputs.iter().flatten().map(|i| i.weight).collect());
-    let lists = inputs.into_iter().map(|input| input.map(|i| i.tensors)).collect();
+    let lists = inputs
+        .into_iter()
+        .map(|input| input.map(|i| i.tensors))
+        .collect();
 
     let packed = pack(core, pool, &plan, lists)?;
     let sums = sum(core, pool, &plan, packed, &weights)?;
@@ -100,10 +103,19 @@ pub(super) fn pack<B: Backend>(
             };
             let mut tensors: Vec<Option<FloatTensor<B>>> = tensors.into_iter().map(Some).collect();
             let pack = |bucket: &Bucket| {
-                let own = bucket.tensors.iter().filter_map(|i| tensors[*i].take()).collect();
-                core.ops.pack(&core.devices[member], bucket.dtype, own, &bucket.chunks)
+                let own = bucket
+                    .tensors
+                    .iter()
+                    .filter_map(|i| tensors[*i].take())
+                    .collect();
+                core.ops
+                    .pack(&core.devices[member], bucket.dtype, own, &bucket.chunks)
             };
-            plan.buckets.iter().map(pack).collect::<Result<Vec<_>>>().map(Some)
+            plan.buckets
+                .iter()
+                .map(pack)
+                .collect::<Result<Vec<_>>>()
+                .map(Some)
         }
     });
 
@@ -145,9 +157,14 @@ pub(super) fn sum<B: Backend>(
                     .into_iter()
                     .map(|part| take(&core, part, owner))
                     .collect::<Result<Vec<_>>>()?;
-                core.ops.sum(&core.devices[owner], bucket.dtype, buffers, &weights)
+                core.ops
+                    .sum(&core.devices[owner], bucket.dtype, buffers, &weights)
             };
-            plan.buckets.iter().zip(buckets).map(sum).collect::<Result<Vec<_>>>()
+            plan.buckets
+                .iter()
+                .zip(buckets)
+                .map(sum)
+                .collect::<Result<Vec<_>>>()
         }
     });
 
@@ -184,9 +201,13 @@ pub(super) fn unpack<B: Backend>(
                     .map(|chunk| take(&core, chunk, member))
                     .collect::<Result<Vec<_>>>()?;
                 let own: Vec<Shape> = bucket.tensors.iter().map(|i| shapes[*i].clone()).collect();
-                let parts =
-                    core.ops
-                        .unpack(&core.devices[member], bucket.dtype, buffers, &bucket.chunks, &own)?;
+                let parts = core.ops.unpack(
+                    &core.devices[member],
+                    bucket.dtype,
+                    buffers,
+                    &bucket.chunks,
+                    &own,
+                )?;
                 for (index, tensor) in bucket.tensors.iter().zip(parts) {
                     tensors[*index] = Some(tensor);
                 }
@@ -199,9 +220,16 @@ pub(super) fn unpack<B: Backend>(
 }
 
 /// Takes a buffer to a member, and counts the bytes.
-fn take<B: Backend>(core: &MeshCore<B>, (from, buffer): Held<B>, to: usize) -> Result<FloatTensor<B>> {
-    core.counters
-        .moved(from, to, buffer.shape().num_elements() * buffer.dtype().size());
+fn take<B: Backend>(
+    core: &MeshCore<B>,
+    (from, buffer): Held<B>,
+    to: usize,
+) -> Result<FloatTensor<B>> {
+    core.counters.moved(
+        from,
+        to,
+        buffer.shape().num_elements() * buffer.dtype().size(),
+    );
     core.transfers
         .path(from, to)
         .float::<B>(buffer, &core.devices[to])

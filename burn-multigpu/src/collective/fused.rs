@@ -4,13 +4,13 @@
 use super::cube::{DeviceFn, Output, foreign_tensor};
 use super::ops::cast;
 use crate::error::Result;
+use burn::backend::ir::{CustomOpIr, HandleContainer, OperationIr, TensorIr};
 use burn::tensor::backend::Backend;
 use burn_backend::tensor::FloatTensor;
 use burn_cubecl::fusion::FusionCubeRuntime;
 use burn_cubecl::{CubeBackend, CubeRuntime};
 use burn_fusion::stream::{Operation, OperationStreams};
 use burn_fusion::{FusionRuntime, FusionTensor};
-use burn::backend::ir::{CustomOpIr, HandleContainer, OperationIr, TensorIr};
 use std::any::TypeId;
 use std::fmt;
 
@@ -64,7 +64,11 @@ pub(super) fn run<B: Backend, R: CubeRuntime>(
         .into_iter()
         .map(|tensor| cast(tensor).map_err(|_| foreign_tensor(name)))
         .collect::<Result<_>>()?;
-    let client = inputs.first().ok_or_else(|| foreign_tensor(name))?.client.clone();
+    let client = inputs
+        .first()
+        .ok_or_else(|| foreign_tensor(name))?
+        .client
+        .clone();
     let streams = OperationStreams::with_inputs(inputs.iter());
     let outputs: Vec<TensorIr> = outputs
         .into_iter()

@@ -4,7 +4,7 @@
 //! (NdArray, LibTorch, Router, ...) the data is read out and given back.
 
 use super::layout::Piece;
-use super::ops::{CollectiveOps, read, device_error};
+use super::ops::{CollectiveOps, device_error, read};
 use super::stats::Counters;
 use crate::error::{Error, Result};
 use burn::tensor::backend::Backend;
@@ -164,7 +164,9 @@ fn views<B: Backend>(tensors: Vec<FloatTensor<B>>, device: &B::Device) -> Result
                 Ok(flex) => return Ok(HostView::Flex(flex.to_contiguous())),
                 Err(tensor) => tensor,
             };
-            read::<B>(tensor).map(HostView::Data).map_err(device_error(device))
+            read::<B>(tensor)
+                .map(HostView::Data)
+                .map_err(device_error(device))
         })
         .collect()
 }

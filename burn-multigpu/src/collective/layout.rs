@@ -30,7 +30,12 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Lays tensors of the given lengths end to end and cuts them at `cuts`.
-    pub(crate) fn new(dtype: DType, tensors: Vec<usize>, lens: &[usize], cuts: &[Range<usize>]) -> Self {
+    pub(crate) fn new(
+        dtype: DType,
+        tensors: Vec<usize>,
+        lens: &[usize],
+        cuts: &[Range<usize>],
+    ) -> Self {
         let bounds = crate::shard::ranges(lens);
         let chunks = cuts
             .iter()
@@ -88,7 +93,12 @@ impl Plan {
             for (index, (_, len)) in tensors.iter().enumerate().filter(|(_, t)| t.0 == dtype) {
                 let size = len * dtype.size();
                 if !open.is_empty() && bytes + size > bucket_bytes {
-                    buckets.push(Self::bucket(dtype, std::mem::take(&mut open), tensors, members));
+                    buckets.push(Self::bucket(
+                        dtype,
+                        std::mem::take(&mut open),
+                        tensors,
+                        members,
+                    ));
                     bytes = 0;
                 }
                 open.push(index);
@@ -101,7 +111,12 @@ impl Plan {
         Self { buckets }
     }
 
-    fn bucket(dtype: DType, indices: Vec<usize>, tensors: &[(DType, usize)], members: usize) -> Bucket {
+    fn bucket(
+        dtype: DType,
+        indices: Vec<usize>,
+        tensors: &[(DType, usize)],
+        members: usize,
+    ) -> Bucket {
         let lens: Vec<usize> = indices.iter().map(|index| tensors[*index].1).collect();
         let cuts = shard_ranges(lens.iter().sum(), members);
         Bucket::new(dtype, indices, &lens, &cuts)
@@ -127,7 +142,11 @@ mod tests {
         assert_eq!(members, [vec![0, 2], vec![3], vec![4], vec![1]]);
         assert_eq!(
             plan.buckets[0].chunks[1],
-            [Piece { tensor: 1, offset: 0, len: 10 }]
+            [Piece {
+                tensor: 1,
+                offset: 0,
+                len: 10
+            }]
         );
     }
 
@@ -153,8 +172,8 @@ mod tests {
                     for piece in &bucket.chunks[chunk] {
                         let tensor = bucket.tensors[piece.tensor];
                         prop_assert_eq!(tensors[tensor].0, bucket.dtype);
-                        for element in piece.offset..piece.offset + piece.len {
-                            seen[tensor][element] += 1;
+                        for count in &mut seen[tensor][piece.offset..][..piece.len] {
+                            *count += 1;
                         }
                     }
                 }

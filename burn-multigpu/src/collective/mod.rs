@@ -35,7 +35,7 @@ pub use stats::CollectiveStats;
 pub use transfers::Transfers;
 
 pub(crate) use exchange::{Input, all_reduce_primitives};
-pub(crate) use ops::{CollectiveOps, read, device_error, select};
+pub(crate) use ops::{CollectiveOps, device_error, read, select};
 pub(crate) use stats::Counters;
 
 /// The size that a bucket is filled to unless another is asked for: 25 MB, as in PyTorch's

@@ -112,7 +112,9 @@ impl Transfer {
 }
 
 /// Reads a float primitive of any rank into host memory.
-pub(crate) fn read<B: Backend>(tensor: FloatTensor<B>) -> std::result::Result<TensorData, ExecutionError> {
+pub(crate) fn read<B: Backend>(
+    tensor: FloatTensor<B>,
+) -> std::result::Result<TensorData, ExecutionError> {
     burn::tensor::read_sync(B::float_into_data(tensor))
 }
 

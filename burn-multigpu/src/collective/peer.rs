@@ -36,7 +36,10 @@ fn copies<B: Backend>(from: &Device<B>, to: &Device<B>) -> bool {
             let received = read::<B>(B::float_to_device(tensor, &to));
             let _ = sender.send(received.is_ok_and(|data| data == sent));
         });
-    let works = spawned.is_ok() && result.recv_timeout(Duration::from_secs(20)).unwrap_or(false);
+    let works = spawned.is_ok()
+        && result
+            .recv_timeout(Duration::from_secs(20))
+            .unwrap_or(false);
     if !works {
         log::warn!("no direct copies from {names}: data goes through host memory");
     }

@@ -39,7 +39,10 @@ impl Transfers {
     /// If a position is not in the mesh.
     #[must_use]
     pub fn path(&self, from: usize, to: usize) -> Transfer {
-        assert!(from < self.members && to < self.members, "member out of range");
+        assert!(
+            from < self.members && to < self.members,
+            "member out of range"
+        );
         self.paths[from * self.members + to]
     }
 }

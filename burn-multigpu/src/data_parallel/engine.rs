@@ -53,6 +53,8 @@ pub struct DataParallel<B: AutodiffBackend, M, O = NoOptimizer> {
     pub(super) pool: WorkerPool,
     pub(super) replicas: Vec<Replica<Model<M>>>,
     pub(super) optimizers: Vec<Replica<O>>,
+    /// The optimizer as it was given, to start again after a failed update.
+    pub(super) fresh: O,
     /// Ids of the running statistics in the model.
     pub(super) states: Arc<Vec<ParamId>>,
     pub(super) reduction: Reduction,
@@ -84,6 +86,7 @@ where
             pool,
             replicas: models.into_iter().map(Replica::new).collect(),
             optimizers: Vec::new(),
+            fresh: NoOptimizer,
             states,
             reduction: Reduction::default(),
             running_stats: RunningStats::default(),
@@ -99,9 +102,17 @@ where
     /// gradients are. Fresh ones: a state is loaded with
     /// [`load_optimizer_record`](DataParallel::load_optimizer_record).
     #[must_use]
-    pub fn with_optimizer<O: Optimizer<M, B> + 'static>(self, optimizer: O) -> DataParallel<B, M, O> {
+    pub fn with_optimizer<O: Optimizer<M, B> + 'static>(
+        self,
+        optimizer: O,
+    ) -> DataParallel<B, M, O> {
         DataParallel {
-            optimizers: self.replicas.iter().map(|_| Replica::new(optimizer.clone())).collect(),
+            optimizers: self
+                .replicas
+                .iter()
+                .map(|_| Replica::new(optimizer.clone()))
+                .collect(),
+            fresh: optimizer,
             mesh: self.mesh,
             pool: self.pool,
             replicas: self.replicas,
@@ -121,7 +132,7 @@ impl<B, M, O> DataParallel<B, M, O>
 where
     B: AutodiffBackend,
     M: AutodiffModule<B> + 'static,
-    O: Send + 'static,
+    O: Clone + Send + 'static,
 {
     /// Makes runs repeatable: in step `s` replica `i` draws from the stream of (`seed`, `s`, `i`).
     ///
@@ -218,7 +229,12 @@ where
             .wait()
     }
 
-    /// Replaces the model on every member, and clears [`Error::Diverged`].
+    /// Replaces the model on every member.
+    ///
+    /// After [`Error::Diverged`] this makes the engine work again, with the optimizer as it was first
+    /// given: the failed update may have left the members' optimizers in different states. A saved
+    /// state is loaded with
+    /// [`load_optimizer_record`](DataParallel::load_optimizer_record).
     ///
     /// # Errors
     ///
@@ -229,7 +245,11 @@ where
         for (replica, model) in self.replicas.iter().zip(models) {
             replica.set(model);
         }
-        self.diverged = None;
+        if self.diverged.take().is_some() {
+            for optimizer in &self.optimizers {
+                optimizer.set(self.fresh.clone());
+            }
+        }
         Ok(())
     }
 
@@ -237,13 +257,19 @@ where
     /// the first member's device, for any Burn optimizer.
     ///
     /// The parameters stay as they are: give the updated model back with
-    /// [`set_model`](Self::set_model).
+    /// [`set_model`](Self::set_model). Running statistics move in the replicas: where the model has
+    /// any, update a copy from [`model`](Self::model) and not one of your own, whose statistics stand
+    /// still.
     ///
     /// # Errors
     ///
     /// [`Error::EmptyBatch`], and [`Error::Worker`] with the device and the cause when a replica
     /// fails.
-    pub fn step<I, T, F>(&mut self, batch: I, function: F) -> Result<(StepOutput<B, T>, GradientsParams)>
+    pub fn step<I, T, F>(
+        &mut self,
+        batch: I,
+        function: F,
+    ) -> Result<(StepOutput<B, T>, GradientsParams)>
     where
         I: Batch<B>,
         T: Send + 'static,
@@ -288,7 +314,11 @@ where
         let parts = cut::<Inner<B>, I>(batch, self.mesh.len())?;
         let function = Arc::new(function);
         let jobs = parts.into_iter().enumerate().map(|(member, part)| {
-            let (core, own, function) = (self.mesh.core().clone(), self.replicas[member].clone(), function.clone());
+            let (core, own, function) = (
+                self.mesh.core().clone(),
+                self.replicas[member].clone(),
+                function.clone(),
+            );
             move || {
                 let Some(part) = part else { return Ok(None) };
                 let device = &core.devices[member];
@@ -343,7 +373,9 @@ where
         let first = grads.swap_remove(0).unwrap_or_default();
         let grads = self
             .pool
-            .submit(0, move || own.with(|model| Ok(grads::put::<B, M>(&model.module, first).0)))
+            .submit(0, move || {
+                own.with(|model| Ok(grads::put::<B, M>(&model.module, first).0))
+            })
             .wait()?;
         self.steps += 1;
         Ok((output, grads))
@@ -383,7 +415,10 @@ where
         let core = mesh.core().clone();
         move || {
             let device = &core.devices[member];
-            let on_first = model.devices().iter().all(|device| device == &core.devices[0]);
+            let on_first = model
+                .devices()
+                .iter()
+                .all(|device| device == &core.devices[0]);
             let transfer = if on_first {
                 core.transfers.path(0, member)
             } else {

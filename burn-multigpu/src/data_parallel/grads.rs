@@ -62,7 +62,8 @@ pub(crate) fn put<B: AutodiffBackend, M: AutodiffModule<B>>(
     impl<B: AutodiffBackend> ModuleVisitor<B> for Put<B> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<B, D>>) {
             if let Some(grad) = self.list.next().flatten() {
-                let grad = Tensor::<B::InnerBackend, D>::from_primitive(TensorPrimitive::Float(grad));
+                let grad =
+                    Tensor::<B::InnerBackend, D>::from_primitive(TensorPrimitive::Float(grad));
                 self.grads.register(param.id, grad);
                 self.ids.push(param.id);
             }

@@ -1,7 +1,9 @@
 //! Copies of a module, fresh leaves, running statistics.
 
 use crate::collective::Transfer;
-use burn::module::{AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param, ParamId, ParamMapper};
+use burn::module::{
+    AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param, ParamId, ParamMapper,
+};
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{BasicOps, Bool, Int, Tensor, TensorPrimitive};
 use burn_backend::ops::FloatTensorOps;
@@ -73,12 +75,18 @@ impl<B: Backend> ModuleMapper<B> for CollectMappers {
         self.0.push_back(Box::new(mapper.clone()));
         Param::from_mapped_value(id, tensor, mapper)
     }
-    fn map_int<const D: usize>(&mut self, param: Param<Tensor<B, D, Int>>) -> Param<Tensor<B, D, Int>> {
+    fn map_int<const D: usize>(
+        &mut self,
+        param: Param<Tensor<B, D, Int>>,
+    ) -> Param<Tensor<B, D, Int>> {
         let (id, tensor, mapper) = param.consume();
         self.0.push_back(Box::new(mapper.clone()));
         Param::from_mapped_value(id, tensor, mapper)
     }
-    fn map_bool<const D: usize>(&mut self, param: Param<Tensor<B, D, Bool>>) -> Param<Tensor<B, D, Bool>> {
+    fn map_bool<const D: usize>(
+        &mut self,
+        param: Param<Tensor<B, D, Bool>>,
+    ) -> Param<Tensor<B, D, Bool>> {
         let (id, tensor, mapper) = param.consume();
         self.0.push_back(Box::new(mapper.clone()));
         Param::from_mapped_value(id, tensor, mapper)
@@ -96,7 +104,10 @@ struct Place<'a, B: Backend> {
 }
 
 impl<B: Backend> Place<'_, B> {
-    fn mapper<T: burn::module::Parameter + 'static>(&mut self, own: ParamMapper<T>) -> ParamMapper<T> {
+    fn mapper<T: burn::module::Parameter + 'static>(
+        &mut self,
+        own: ParamMapper<T>,
+    ) -> ParamMapper<T> {
         self.mappers
             .pop_front()
             .and_then(|mapper| mapper.downcast().ok())
@@ -129,11 +140,17 @@ impl<B: AutodiffBackend> ModuleMapper<B> for Place<'_, B> {
         self.placed.insert(id, Box::new(tensor.clone()));
         Param::from_mapped_value(id, tensor, mapper)
     }
-    fn map_int<const D: usize>(&mut self, param: Param<Tensor<B, D, Int>>) -> Param<Tensor<B, D, Int>> {
+    fn map_int<const D: usize>(
+        &mut self,
+        param: Param<Tensor<B, D, Int>>,
+    ) -> Param<Tensor<B, D, Int>> {
         let (id, tensor, mapper) = param.consume();
         Param::from_mapped_value(id, self.place(tensor), self.mapper(mapper))
     }
-    fn map_bool<const D: usize>(&mut self, param: Param<Tensor<B, D, Bool>>) -> Param<Tensor<B, D, Bool>> {
+    fn map_bool<const D: usize>(
+        &mut self,
+        param: Param<Tensor<B, D, Bool>>,
+    ) -> Param<Tensor<B, D, Bool>> {
         let (id, tensor, mapper) = param.consume();
         Param::from_mapped_value(id, self.place(tensor), self.mapper(mapper))
     }
@@ -271,7 +288,10 @@ fn choose_floats<B: AutodiffBackend, M: AutodiffModule<B>>(
 }
 
 /// Gives float parameters without gradient new values; running statistics change in all clones.
-pub(crate) fn set_floats<B: AutodiffBackend, M: AutodiffModule<B>>(module: M, values: Chosen<B>) -> M {
+pub(crate) fn set_floats<B: AutodiffBackend, M: AutodiffModule<B>>(
+    module: M,
+    values: Chosen<B>,
+) -> M {
     struct Set<B: AutodiffBackend>(Chosen<B>);
     impl<B: AutodiffBackend> ModuleMapper<B> for Set<B> {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {

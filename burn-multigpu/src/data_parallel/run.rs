@@ -32,7 +32,7 @@ impl<B, M, O> DataParallel<B, M, O>
 where
     B: AutodiffBackend,
     M: AutodiffModule<B> + 'static,
-    O: Send + 'static,
+    O: Clone + Send + 'static,
 {
     /// Forward, backward and reduction; the gradients go to the members in `to`.
     pub(super) fn compute<I, T, F>(
@@ -57,9 +57,13 @@ where
         let items: Vec<usize> = active().map(|local| local.items).collect();
         let factors = self.reduction.factors(&weights)?;
 
-        let grads = locals.iter_mut().map(|l| l.as_mut().map(|l| std::mem::take(&mut l.grads)));
+        let grads = locals
+            .iter_mut()
+            .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.grads)));
         let grads = self.reduce_grads(grads.collect(), &factors, to)?;
-        let states = locals.iter_mut().map(|l| l.as_mut().map(|l| std::mem::take(&mut l.states)));
+        let states = locals
+            .iter_mut()
+            .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.states)));
         let states = self.reduce_states(states.collect(), &items)?;
 
         let mut output = StepOutput {
@@ -102,7 +106,10 @@ where
         let Some(seed) = self.seed.filter(|_| self.draws != Some(false)) else {
             let jobs = parts.into_iter().enumerate().map(|(member, part)| {
                 let job = part.map(|part| (forward(member, part, None), backward(member)));
-                move || job.map(|(forward, backward)| backward(forward()?)).transpose()
+                move || {
+                    job.map(|(forward, backward)| backward(forward()?))
+                        .transpose()
+                }
             });
             return self.pool.run(jobs);
         };
@@ -126,9 +133,14 @@ where
                     None
                 }
             };
-            drew |= forward.as_ref().is_some_and(|forward| forward.drew == Some(true));
+            drew |= forward
+                .as_ref()
+                .is_some_and(|forward| forward.drew == Some(true));
             let backward = backward(member);
-            tickets.push(self.pool.submit(member, move || forward.map(backward).transpose()));
+            tickets.push(
+                self.pool
+                    .submit(member, move || forward.map(backward).transpose()),
+            );
         }
         let locals = wait_all(tickets);
         if let Some(error) = failed {
@@ -157,7 +169,10 @@ where
         // For each parameter that has a gradient somewhere, one of them as the pattern for zeros.
         let patterns: Vec<_> = (0..slots)
             .filter_map(|slot| {
-                let grad = lists.iter().flatten().find_map(|list| list.get(slot)?.as_ref())?;
+                let grad = lists
+                    .iter()
+                    .flatten()
+                    .find_map(|list| list.get(slot)?.as_ref())?;
                 Some((slot, grad.shape(), grad.dtype()))
             })
             .collect();
@@ -172,9 +187,11 @@ where
                 let tensors = patterns
                     .iter()
                     .map(|(slot, shape, dtype)| {
-                        list.get_mut(*slot).and_then(Option::take).unwrap_or_else(|| {
-                            Inner::<B>::float_zeros(shape.clone(), device, (*dtype).into())
-                        })
+                        list.get_mut(*slot)
+                            .and_then(Option::take)
+                            .unwrap_or_else(|| {
+                                Inner::<B>::float_zeros(shape.clone(), device, (*dtype).into())
+                            })
                     })
                     .collect();
                 Some(Input { weight, tensors })
@@ -221,7 +238,13 @@ where
             })
             .collect();
         let all: Vec<usize> = (0..members).collect();
-        all_reduce_primitives(self.mesh.core(), &self.pool, inputs, self.bucket_bytes, &all)
+        all_reduce_primitives(
+            self.mesh.core(),
+            &self.pool,
+            inputs,
+            self.bucket_bytes,
+            &all,
+        )
     }
 
     /// Gives the replicas the reduced running statistics.

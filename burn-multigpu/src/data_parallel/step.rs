@@ -37,7 +37,7 @@ impl<B: AutodiffBackend, T> Step<B, T> {
     }
 
     /// How much this part counts in the mean, instead of its number of items: for a loss that is a
-    /// mean over tokens, the number of tokens.
+    /// mean over tokens, the number of tokens. It plays no part under [`Reduction::Sum`].
     pub fn weight(mut self, weight: f64) -> Self {
         self.weight = Some(weight);
         self

@@ -18,7 +18,9 @@ type Batch = (Tensor<B, 2>, Tensor<B, 1, Int>);
 const BOUND: f64 = 1e-9;
 
 fn cross_entropy(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    CrossEntropyLossConfig::new().init(&logits.device()).forward(logits, targets)
+    CrossEntropyLossConfig::new()
+        .init(&logits.device())
+        .forward(logits, targets)
 }
 
 /// Trains both ways and returns the largest difference of losses, gradients and parameters.
@@ -45,7 +47,9 @@ where
     let mut worst = 0.0f64;
     for (x, y) in batches {
         let (_, grads) = engine.step((x.clone(), y.clone()), function).unwrap();
-        let out = engine.train_step(0.02, (x.clone(), y.clone()), function).unwrap();
+        let out = engine
+            .train_step(0.02, (x.clone(), y.clone()), function)
+            .unwrap();
         let before = one.clone();
         let (next, plain) = single::step(one, &mut single_optimizer, 0.02, |model| {
             cross_entropy(logits(model, x.clone()), y.clone())
@@ -55,7 +59,10 @@ where
         worst = worst
             .max((out.loss().unwrap() / plain.loss - 1.0).abs())
             .max(compare::grads_difference(&plain.grads, &grads))
-            .max(compare::params_difference(&one, &engine.model_of(members - 1).unwrap()));
+            .max(compare::params_difference(
+                &one,
+                &engine.model_of(members - 1).unwrap(),
+            ));
     }
     worst
 }
@@ -97,7 +104,14 @@ fn a_long_run_with_momentum_and_uneven_batches() {
         .with_momentum(Some(MomentumConfig::new()))
         .init::<B, Mlp<B>>();
     let model = Mlp::new(6, 3, 0.0, &Default::default());
-    let worst = difference(model, optimizer, 3, 25 << 20, &batches(&sizes, 6), Mlp::forward);
+    let worst = difference(
+        model,
+        optimizer,
+        3,
+        25 << 20,
+        &batches(&sizes, 6),
+        Mlp::forward,
+    );
     assert!(worst <= BOUND, "difference {worst:e}");
 }
 

@@ -26,8 +26,13 @@ fn tensor(elements: &[f32], rows: usize) -> Tensor<Flex, 2> {
 fn tensors(members: usize, rows: usize, columns: usize) -> Vec<Tensor<Flex, 2>> {
     (0..members)
         .map(|m| {
-            let elements: Vec<f32> = (0..rows * columns).map(|i| (i * 3 + m * 5) as f32).collect();
-            Tensor::from_data(TensorData::new(elements, [rows, columns]), &Default::default())
+            let elements: Vec<f32> = (0..rows * columns)
+                .map(|i| (i * 3 + m * 5) as f32)
+                .collect();
+            Tensor::from_data(
+                TensorData::new(elements, [rows, columns]),
+                &Default::default(),
+            )
         })
         .collect()
 }
@@ -126,7 +131,10 @@ fn the_order_of_the_sum_is_fixed() {
     for _ in 0..20 {
         let inputs = values.map(|v| tensor(&[v; 9], 3)).to_vec();
         for result in all_reduce(&mesh, inputs, &ReduceOp::Sum).unwrap() {
-            assert_eq!(result.into_data(), TensorData::new(vec![expected; 9], [3, 3]));
+            assert_eq!(
+                result.into_data(),
+                TensorData::new(vec![expected; 9], [3, 3])
+            );
         }
     }
 }
@@ -157,7 +165,9 @@ fn broadcast_and_gather_of_empty_parts() {
     assert_eq!(stats.sent, [0, 48, 0]);
     assert_eq!(stats.received, [24, 0, 24]);
 
-    let parts = [2, 0, 1].map(|rows| tensor(&vec![rows as f32; rows * 3], rows)).to_vec();
+    let parts = [2, 0, 1]
+        .map(|rows| tensor(&vec![rows as f32; rows * 3], rows))
+        .to_vec();
     let expected = TensorData::new(vec![2.0f32, 2., 2., 2., 2., 2., 1., 1., 1.], [3, 3]);
     for whole in all_gather(&mesh, parts).unwrap() {
         assert_eq!(whole.into_data(), expected);
@@ -181,17 +191,59 @@ fn transposed_and_sliced_inputs() {
 fn misuse_is_an_error_that_says_what_is_wrong() {
     let mesh = mesh(2);
     let error = all_reduce(&mesh, tensors(3, 1, 1), &ReduceOp::Sum).unwrap_err();
-    assert!(matches!(error, Error::MemberCount { expected: 2, found: 3 }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::MemberCount {
+                expected: 2,
+                found: 3
+            }
+        ),
+        "{error}"
+    );
 
-    let error = all_reduce(&mesh, vec![tensor(&[1.0; 4], 2), tensor(&[1.0; 4], 4)], &ReduceOp::Sum).unwrap_err();
-    assert!(matches!(error, Error::TensorMismatch { member: 1, index: 0, .. }), "{error}");
-    assert!(error.to_string().contains("[2, 2]") && error.to_string().contains("[4, 1]"), "{error}");
+    let error = all_reduce(
+        &mesh,
+        vec![tensor(&[1.0; 4], 2), tensor(&[1.0; 4], 4)],
+        &ReduceOp::Sum,
+    )
+    .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::TensorMismatch {
+                member: 1,
+                index: 0,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("[2, 2]") && error.to_string().contains("[4, 1]"),
+        "{error}"
+    );
 
     let lists = vec![vec![tensor(&[1.0], 1)], vec![]];
     let error = all_reduce_bucket(&mesh, lists, &ReduceOp::Sum).unwrap_err();
-    assert!(matches!(error, Error::TensorCount { member: 1, expected: 1, found: 0 }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::TensorCount {
+                member: 1,
+                expected: 1,
+                found: 0
+            }
+        ),
+        "{error}"
+    );
 
-    for weights in [vec![1.0], vec![1.0, -1.0], vec![0.0, 0.0], vec![1.0, f64::NAN]] {
+    for weights in [
+        vec![1.0],
+        vec![1.0, -1.0],
+        vec![0.0, 0.0],
+        vec![1.0, f64::NAN],
+    ] {
         let op = ReduceOp::WeightedMean(weights);
         let error = all_reduce(&mesh, tensors(2, 1, 1), &op).unwrap_err();
         assert!(matches!(error, Error::Weights { .. }), "{error}");
@@ -199,8 +251,20 @@ fn misuse_is_an_error_that_says_what_is_wrong() {
 
     let mixed = vec![tensor(&[1.0], 1), tensor(&[1.0], 1).cast(DType::F64)];
     let error = all_gather(&mesh, mixed).unwrap_err();
-    assert!(matches!(error, Error::TensorMismatch { member: 1, .. }), "{error}");
+    assert!(
+        matches!(error, Error::TensorMismatch { member: 1, .. }),
+        "{error}"
+    );
 
     let error = broadcast(&mesh, tensor(&[1.0], 1), 2).unwrap_err();
-    assert!(matches!(error, Error::MemberCount { expected: 2, found: 3 }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::MemberCount {
+                expected: 2,
+                found: 3
+            }
+        ),
+        "{error}"
+    );
 }

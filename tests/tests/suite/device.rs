@@ -18,15 +18,28 @@ pub(crate) fn collectives<B: MeshBackend>(mesh: impl Fn(usize) -> Mesh<B>) {
         let device = &mesh.devices()[0];
         let shapes = [[1, 1], [5, 7], [100, 33], [3, 1], [257, 64]];
         let lists: Vec<Vec<Tensor<B, 2>>> = (0..members)
-            .map(|_| shapes.map(|shape| Tensor::random(shape, Distribution::Default, device)).to_vec())
+            .map(|_| {
+                shapes
+                    .map(|shape| Tensor::random(shape, Distribution::Default, device))
+                    .to_vec()
+            })
             .collect();
         let weights: Vec<f64> = (1..=members).map(|w| w as f64).collect();
         let total: f64 = weights.iter().sum();
         let expected: Vec<Vec<f64>> = (0..shapes.len())
             .map(|i| {
-                let parts: Vec<_> = lists.iter().map(|list| compare::values(list[i].clone())).collect();
+                let parts: Vec<_> = lists
+                    .iter()
+                    .map(|list| compare::values(list[i].clone()))
+                    .collect();
                 (0..parts[0].len())
-                    .map(|e| parts.iter().zip(&weights).map(|(p, w)| p[e] * w / total).sum())
+                    .map(|e| {
+                        parts
+                            .iter()
+                            .zip(&weights)
+                            .map(|(p, w)| p[e] * w / total)
+                            .sum()
+                    })
                     .collect()
             })
             .collect();
@@ -36,11 +49,17 @@ pub(crate) fn collectives<B: MeshBackend>(mesh: impl Fn(usize) -> Mesh<B>) {
             for (i, tensor) in list.into_iter().enumerate() {
                 assert_eq!(tensor.to_data(), bits[i]);
                 let difference = compare::difference(&expected[i], &compare::values(tensor));
-                assert!(difference < 1e-6, "{members} members, tensor {i}: {difference}");
+                assert!(
+                    difference < 1e-6,
+                    "{members} members, tensor {i}: {difference}"
+                );
             }
         }
         let stats = mesh.stats();
-        assert_eq!(stats.kernel_sums, members as u64, "one sum kernel per member");
+        assert_eq!(
+            stats.kernel_sums, members as u64,
+            "one sum kernel per member"
+        );
         assert_eq!(stats.kernel_packs, 2 * members as u64);
         assert_eq!(stats.host_sums, 0);
         assert_eq!(mesh.transfers().path(0, members - 1), Transfer::Same);
@@ -71,7 +90,9 @@ pub(crate) fn trains_as_one_device<I: Backend>(mesh: &Mesh<I>) {
         .unwrap()
         .with_optimizer(AdamConfig::new().init());
     let loss = |model: &Mlp<A<I>>, (x, y): (Tensor<A<I>, 2>, Tensor<A<I>, 1, Int>)| {
-        CrossEntropyLossConfig::new().init(&x.device()).forward(model.forward(x), y)
+        CrossEntropyLossConfig::new()
+            .init(&x.device())
+            .forward(model.forward(x), y)
     };
     for items in [11, 6, 2, 1] {
         let xy = single::batch::<A<I>>(items, 6, 3, &device);
@@ -80,10 +101,15 @@ pub(crate) fn trains_as_one_device<I: Backend>(mesh: &Mesh<I>) {
         let grads = GradientsParams::from_grads(plain.backward(), &one);
         one = burn::optim::Optimizer::step(&mut optimizer, 0.01, one, grads);
         let out = engine
-            .train_step(0.01, xy, move |model: &Mlp<A<I>>, xy| Step::new(loss(model, xy)))
+            .train_step(0.01, xy, move |model: &Mlp<A<I>>, xy| {
+                Step::new(loss(model, xy))
+            })
             .unwrap();
         let found = out.loss().unwrap();
-        assert!((found / value - 1.0).abs() < 1e-5, "{items} items: {found} for {value}");
+        assert!(
+            (found / value - 1.0).abs() < 1e-5,
+            "{items} items: {found} for {value}"
+        );
     }
     let difference = compare::params_difference(&one, &engine.model().unwrap());
     assert!(difference < 1e-4, "{difference}");

@@ -27,7 +27,9 @@ fn batch(items: usize) -> Batch {
 }
 
 fn cross_entropy(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    CrossEntropyLossConfig::new().init(&logits.device()).forward(logits, targets)
+    CrossEntropyLossConfig::new()
+        .init(&logits.device())
+        .forward(logits, targets)
 }
 
 fn loss(model: &Mlp<B>, (x, y): Batch) -> Step<B> {
@@ -56,12 +58,19 @@ fn a_mesh_of_one_is_the_plain_loop_bit_for_bit() {
     let mut optimizer = AdamConfig::new().init::<B, Mlp<B>>();
     for items in [5, 3] {
         let (x, y) = batch(items);
-        let out = engine.train_step(0.01, (x.clone(), y.clone()), loss).unwrap();
-        let (next, plain) = single::step(model, &mut optimizer, 0.01, |m| cross_entropy(m.forward(x), y));
+        let out = engine
+            .train_step(0.01, (x.clone(), y.clone()), loss)
+            .unwrap();
+        let (next, plain) = single::step(model, &mut optimizer, 0.01, |m| {
+            cross_entropy(m.forward(x), y)
+        });
         model = next;
         assert_eq!(out.loss().unwrap(), plain.loss);
     }
-    assert_eq!(compare::params(&engine.model().unwrap()), compare::params(&model));
+    assert_eq!(
+        compare::params(&engine.model().unwrap()),
+        compare::params(&model)
+    );
 }
 
 #[test]
@@ -80,7 +89,10 @@ fn gradients_handed_back_drive_any_optimizer() {
         engine.set_model(model.clone()).unwrap();
         twin.train_step(0.1, xy, loss).unwrap();
     }
-    assert_eq!(compare::params(&twin.model().unwrap()), compare::params(&model));
+    assert_eq!(
+        compare::params(&twin.model().unwrap()),
+        compare::params(&model)
+    );
 }
 
 #[test]
@@ -124,8 +136,17 @@ fn one_batch_per_device_counts_by_items() {
     let mut engine = mlp(3);
     let model = engine.model().unwrap();
     let (x, y) = batch(7);
-    let cut = |range: std::ops::Range<usize>| (x.clone().slice_dim(0, range.clone()), y.clone().slice_dim(0, range));
-    let parts = vec![cut(0..1), cut(1..7), (x.clone().slice_dim(0, 0..1), y.clone().slice_dim(0, 0..1))];
+    let cut = |range: std::ops::Range<usize>| {
+        (
+            x.clone().slice_dim(0, range.clone()),
+            y.clone().slice_dim(0, range),
+        )
+    };
+    let parts = vec![
+        cut(0..1),
+        cut(1..7),
+        (x.clone().slice_dim(0, 0..1), y.clone().slice_dim(0, 0..1)),
+    ];
     // The third part repeats item 0, so the judge sees it twice.
     let all = (
         Tensor::cat(vec![x.clone(), x.clone().slice_dim(0, 0..1)], 0),
@@ -135,7 +156,10 @@ fn one_batch_per_device_counts_by_items() {
     let plain = cross_entropy(model.forward(all.0), all.1);
     assert!((out.loss().unwrap() - compare::values(plain.clone())[0]).abs() < 1e-5);
     let plain = GradientsParams::from_grads(plain.backward(), &model);
-    let difference = compare::grads_difference(&compare::grads(&model, &plain), &compare::grads(&model, &grads));
+    let difference = compare::grads_difference(
+        &compare::grads(&model, &plain),
+        &compare::grads(&model, &grads),
+    );
     assert!(difference < 1e-5, "{difference}");
 }
 
@@ -145,12 +169,17 @@ fn sums_are_added_and_weights_of_the_step_count() {
     let model = mlp(1).model().unwrap();
     let (x, y) = batch(5);
     let check = |reduction: Reduction, scale: f64, function: fn(&Mlp<B>, Batch) -> Step<B>| {
-        let mut engine = DataParallel::<B, _>::new(model.clone(), &mesh(3)).unwrap().reduction(reduction);
+        let mut engine = DataParallel::<B, _>::new(model.clone(), &mesh(3))
+            .unwrap()
+            .reduction(reduction);
         let (out, grads) = engine.step((x.clone(), y.clone()), function).unwrap();
         let plain = cross_entropy(model.forward(x.clone()), y.clone()) * scale;
         assert!((out.loss().unwrap() / compare::values(plain.clone())[0] - 1.0).abs() < 1e-5);
         let plain = GradientsParams::from_grads(plain.backward(), &model);
-        let difference = compare::grads_difference(&compare::grads(&model, &plain), &compare::grads(&model, &grads));
+        let difference = compare::grads_difference(
+            &compare::grads(&model, &plain),
+            &compare::grads(&model, &grads),
+        );
         assert!(difference < 1e-5, "{difference}");
     };
     check(Reduction::Sum, 5.0, |model, (x, y)| {
@@ -180,7 +209,9 @@ fn outputs_come_back_in_order_and_forward_joins_them() {
         let joined = Tensor::cat(out.outputs, 0).into_data();
         let x = x.inner();
         let (forward, names) = engine
-            .forward((x, (0..items).collect::<Vec<_>>()), |model, (x, items)| (model.forward(x), items))
+            .forward((x, (0..items).collect::<Vec<_>>()), |model, (x, items)| {
+                (model.forward(x), items)
+            })
             .unwrap();
         assert_eq!(forward.into_data(), joined);
         assert_eq!(names, (0..items).collect::<Vec<_>>());
@@ -202,13 +233,20 @@ fn odd_parameters_train_as_on_one_device() {
         })
         .unwrap();
     let plain = {
-        let first = model.forward(x.clone().slice_dim(0, 0..4), false).powf_scalar(2.0);
-        let last = model.forward(x.clone().slice_dim(0, 4..5), true).powf_scalar(2.0);
+        let first = model
+            .forward(x.clone().slice_dim(0, 0..4), false)
+            .powf_scalar(2.0);
+        let last = model
+            .forward(x.clone().slice_dim(0, 4..5), true)
+            .powf_scalar(2.0);
         // Item 4 lies on the third member, alone: 5 items over 3 members are 2, 2 and 1.
         Tensor::cat(vec![first, last], 0).mean()
     };
     let plain = GradientsParams::from_grads(plain.backward(), &model);
-    let (plain, grads) = (compare::grads(&model, &plain), compare::grads(&model, &grads));
+    let (plain, grads) = (
+        compare::grads(&model, &plain),
+        compare::grads(&model, &grads),
+    );
     let difference = compare::grads_difference(&plain, &grads);
     assert!(difference < 1e-5, "{difference}");
     // Two tensors each of used and sometimes, and of tied at both its places; none of the others.
@@ -231,8 +269,14 @@ fn odd_parameters_train_as_on_one_device() {
     let difference = compare::params_difference(&single_model, &trained);
     assert!(difference < 1e-5, "{difference}");
     assert_eq!(trained.offset.val().to_data(), model.offset.val().to_data());
-    assert_eq!(trained.frozen.weight.val().to_data(), model.frozen.weight.val().to_data());
-    assert_eq!(trained.never.weight.val().to_data(), model.never.weight.val().to_data());
+    assert_eq!(
+        trained.frozen.weight.val().to_data(),
+        model.frozen.weight.val().to_data()
+    );
+    assert_eq!(
+        trained.never.weight.val().to_data(),
+        model.never.weight.val().to_data()
+    );
 }
 
 #[test]
@@ -263,13 +307,26 @@ fn running_statistics_are_exchanged_as_asked() {
     };
     let before = model.running().unwrap();
     let one = run(1, RunningStats::Mean);
-    assert_eq!(compare::values(model.running().unwrap().0), compare::values(before.0), "the user's model is untouched");
-    assert!(compare::difference(&one[0].0, &vec![0.0; 4]) > 1e-3, "they have moved");
+    assert_eq!(
+        compare::values(model.running().unwrap().0),
+        compare::values(before.0),
+        "the user's model is untouched"
+    );
+    assert!(
+        compare::difference(&one[0].0, &[0.0; 4]) > 1e-3,
+        "they have moved"
+    );
 
     let mean = run(3, RunningStats::Mean);
-    assert!(mean[1..].iter().all(|stats| *stats == mean[0]), "equal on all members");
+    assert!(
+        mean[1..].iter().all(|stats| *stats == mean[0]),
+        "equal on all members"
+    );
     let difference = compare::difference(&one[0].0, &mean[0].0);
-    assert!(difference < 1e-5, "the running mean is that of one device: {difference}");
+    assert!(
+        difference < 1e-5,
+        "the running mean is that of one device: {difference}"
+    );
 
     let first = run(3, RunningStats::First);
     assert!(first[1..].iter().all(|stats| *stats == first[0]));
@@ -288,7 +345,10 @@ fn buckets_of_any_size_give_the_same_bits() {
         let engine = DataParallel::<B, _>::new(model.clone(), &mesh(3)).unwrap();
         let mut engine = engine.bucket_bytes(bytes);
         let (_, grads) = engine.step(xy.clone(), loss).unwrap();
-        (compare::grads(&model, &grads), engine.mesh().stats().buckets)
+        (
+            compare::grads(&model, &grads),
+            engine.mesh().stats().buckets,
+        )
     };
     let (large, one) = run(25 << 20);
     let (small, many) = run(1);
@@ -308,14 +368,17 @@ fn optimizer_state_and_model_survive_a_round_trip() {
     let mut resumed = DataParallel::<B, _>::new(model, &mesh(3))
         .unwrap()
         .with_optimizer(AdamConfig::new().init());
-    resumed.load_optimizer_record(engine.optimizer_record().unwrap()).unwrap();
+    resumed
+        .load_optimizer_record(engine.optimizer_record().unwrap())
+        .unwrap();
     resumed.set_steps(engine.steps());
     assert_eq!(resumed.steps(), 2);
     for xy in &steps[2..] {
         engine.train_step(0.01, xy.clone(), loss).unwrap();
         resumed.train_step(0.01, xy.clone(), loss).unwrap();
     }
-    let difference = compare::params_difference(&engine.model().unwrap(), &resumed.model().unwrap());
+    let difference =
+        compare::params_difference(&engine.model().unwrap(), &resumed.model().unwrap());
     assert!(difference < 1e-5, "{difference}");
 }
 
@@ -323,7 +386,9 @@ fn optimizer_state_and_model_survive_a_round_trip() {
 fn regression_losses_and_single_tensor_batches() {
     let _draws = draws();
     let model = Mlp::<B>::new(6, 1, 0.0, &Default::default());
-    let mut engine = DataParallel::<B, _>::new(model, &mesh(2)).unwrap().with_optimizer(AdamConfig::new().init());
+    let mut engine = DataParallel::<B, _>::new(model, &mesh(2))
+        .unwrap()
+        .with_optimizer(AdamConfig::new().init());
     let x = Tensor::<B, 2>::random([33, 6], Distribution::Default, &Default::default());
     let mut losses = Vec::new();
     for _ in 0..150 {
@@ -335,6 +400,11 @@ fn regression_losses_and_single_tensor_batches() {
             .unwrap();
         losses.push(out.loss().unwrap());
     }
-    assert!(losses[149] < losses[0] / 20.0, "{} to {}", losses[0], losses[149]);
+    assert!(
+        losses[149] < losses[0] / 20.0,
+        "{} to {}",
+        losses[0],
+        losses[149]
+    );
     assert_eq!(engine.model().unwrap().num_params(), 6 * 16 + 16 + 16 + 1);
 }

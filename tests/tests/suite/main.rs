@@ -9,4 +9,5 @@ mod engine;
 mod failures;
 mod mixed;
 mod randomness;
+mod verify;
 mod vulkan;

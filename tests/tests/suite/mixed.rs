@@ -23,7 +23,11 @@ type B = Autodiff<Both>;
 fn a_mesh_of_two_backends_trains_as_one_device() {
     let _draws = draws();
     let cpu = MultiDevice::B1(FlexDevice);
-    let devices = vec![cpu.clone(), MultiDevice::B2(WgpuDevice::default()), cpu.clone()];
+    let devices = vec![
+        cpu.clone(),
+        MultiDevice::B2(WgpuDevice::default()),
+        cpu.clone(),
+    ];
     let mesh = Mesh::<Both>::from_devices(devices).unwrap();
     assert_eq!(mesh.transfers().path(0, 1), Transfer::Host);
     assert_eq!(mesh.transfers().path(0, 2), Transfer::Same);
@@ -42,12 +46,18 @@ fn a_mesh_of_two_backends_trains_as_one_device() {
     for items in [11, 6, 2, 1] {
         let x = Tensor::<B, 2>::random([items, 6], Distribution::Default, &cpu);
         let out = engine
-            .train_step(0.01, x.clone(), move |model: &Linear<B>, x| Step::new(loss(model, x)))
+            .train_step(0.01, x.clone(), move |model: &Linear<B>, x| {
+                Step::new(loss(model, x))
+            })
             .unwrap();
         let (next, plain) = single::step(one, &mut optimizer, 0.01, |model| loss(model, x));
         one = next;
         let found = out.loss().unwrap();
-        assert!((found / plain.loss - 1.0).abs() < 1e-5, "{found} for {}", plain.loss);
+        assert!(
+            (found / plain.loss - 1.0).abs() < 1e-5,
+            "{found} for {}",
+            plain.loss
+        );
     }
     for member in 0..3 {
         let difference = compare::params_difference(&one, &engine.model_of(member).unwrap());
@@ -57,7 +67,9 @@ fn a_mesh_of_two_backends_trains_as_one_device() {
     let record = engine.optimizer_record().unwrap();
     engine.load_optimizer_record(record).unwrap();
     let x = Tensor::<B, 2>::random([4, 6], Distribution::Default, &cpu);
-    let joined = engine.forward(x.clone().inner(), |model, x| model.forward(x)).unwrap();
+    let joined = engine
+        .forward(x.clone().inner(), |model, x| model.forward(x))
+        .unwrap();
     let difference = compare::difference(
         &compare::values(engine.model().unwrap().forward(x)),
         &compare::values(joined),

@@ -49,7 +49,10 @@ fn masks_differ_between_replicas_and_steps() {
     for seed in [None, Some(7)] {
         let masks: Vec<_> = masks(3, seed, 0, 3).into_iter().flatten().collect();
         for (i, mask) in masks.iter().enumerate() {
-            assert!(masks[i + 1..].iter().all(|other| other != mask), "a mask repeats");
+            assert!(
+                masks[i + 1..].iter().all(|other| other != mask),
+                "a mask repeats"
+            );
         }
     }
 }
@@ -67,13 +70,20 @@ fn a_seed_makes_a_run_repeatable_and_resumable() {
 fn seeded_training_is_the_same_bit_for_bit() {
     let _random = owns_random();
     let run = || {
-        let mut engine = engine(4, 0.3).seed(3).with_optimizer(SgdConfig::new().init());
+        let mut engine = engine(4, 0.3)
+            .seed(3)
+            .with_optimizer(SgdConfig::new().init());
         for items in [16, 9, 3] {
             engine
-                .train_step(0.1, ones(items), |model: &Mlp<B>, x| Step::new(model.forward(x).mean()))
+                .train_step(0.1, ones(items), |model: &Mlp<B>, x| {
+                    Step::new(model.forward(x).mean())
+                })
                 .unwrap();
         }
-        compare::params(&engine.model().unwrap()).into_iter().map(|(_, v)| v).collect::<Vec<_>>()
+        compare::params(&engine.model().unwrap())
+            .into_iter()
+            .map(|(_, v)| v)
+            .collect::<Vec<_>>()
     };
     assert_eq!(run(), run());
 }
