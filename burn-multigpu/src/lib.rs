@@ -45,7 +45,7 @@
 //! | `cuda` | NVIDIA; driver, NVRTC and NCCL are loaded at run time |
 //! | `wgpu`, `vulkan`, `metal` | any GPU through wgpu |
 //! | `rocm` | AMD |
-//! | `fusion`, `autotune` | as in Burn, which has both by default |
+//! | `fusion`, `autotune` (default) | as in Burn, which has both by default; without `fusion` here, a Burn with it has backends that this crate does not know |
 
 pub mod collective;
 pub mod data_parallel;

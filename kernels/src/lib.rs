@@ -23,7 +23,7 @@
 //! | `sum` | [`weighted_sum`]: the sum of k inputs |
 //! | `copy` | [`pack`] and [`unpack`]: many tensors in one flat buffer |
 //! | `norm` | [`squared_norm`], in the order that `blocks` sets |
-//! | `cast` | [`cast`] between element types |
+//! | `cast` | [`cast()`] between element types |
 //! | `compress` | [`compress16`] and [`decompress16`]: 16 bits by integer operations |
 //! | `region` | [`Region`], what the device supports, and the sizing of launches |
 //! | `dtype`, `error` | [`FloatDtype`], [`Half`], [`KernelError`] |

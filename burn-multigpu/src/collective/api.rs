@@ -92,7 +92,7 @@ pub fn all_reduce<B: Backend, const D: usize>(
 }
 
 /// Reduces many tensors per member at once, packed into buckets of
-/// [`DEFAULT_BUCKET_BYTES`](super::DEFAULT_BUCKET_BYTES).
+/// [`DEFAULT_BUCKET_BYTES`].
 ///
 /// `lists[i]` lies on member `i`; the lists have equal lengths, shapes and dtypes, position by
 /// position.

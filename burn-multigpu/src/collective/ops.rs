@@ -128,6 +128,7 @@ pub(crate) fn device_error(device: impl Debug) -> impl FnOnce(ExecutionError) ->
 
 /// A value as the type that it is under another name (`FloatTensor<B>` as `CubeTensor<R>`), or the
 /// value itself where it is of another type.
+#[cfg(any(feature = "cubecl", feature = "flex"))]
 pub(crate) fn cast<From: 'static, To: 'static>(value: From) -> std::result::Result<To, From> {
     let mut slot = Some(value);
     if let Some(found) = (&mut slot as &mut dyn std::any::Any)

@@ -164,7 +164,7 @@ where
     }
 
     /// The size that gradient buckets are filled to, in bytes;
-    /// [`DEFAULT_BUCKET_BYTES`](crate::collective::DEFAULT_BUCKET_BYTES) unless set.
+    /// [`DEFAULT_BUCKET_BYTES`] unless set.
     #[must_use]
     pub fn bucket_bytes(mut self, bytes: usize) -> Self {
         self.bucket_bytes = bytes;
