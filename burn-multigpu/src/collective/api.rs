@@ -2,13 +2,15 @@
 
 use super::DEFAULT_BUCKET_BYTES;
 use super::exchange::{Input, all_reduce_primitives, pack, sum, unpack};
-use super::layout::{Bucket, Plan};
+use super::layout::{Bucket, Piece, Plan};
 use crate::error::{Error, Result};
-use crate::mesh::{Mesh, MeshCore};
-use crate::shard::{ranges, shard_sizes};
+use crate::mesh::Mesh;
+use crate::shard::shard_ranges;
 use burn::tensor::backend::Backend;
 use burn::tensor::{DType, Shape, Tensor, TensorPrimitive};
+use burn_backend::TensorMetadata;
 use burn_backend::tensor::FloatTensor;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How the members' values become one.
@@ -125,7 +127,7 @@ pub fn all_reduce_bucket<B: Backend, const D: usize>(
 }
 
 /// Reduces one tensor per member, of equal shapes, and gives member `i` part `i` of the result along
-/// the first dimension, cut as by [`shard_sizes`].
+/// the first dimension, cut as by [`shard_sizes`](crate::shard::shard_sizes).
 ///
 /// # Errors
 ///
@@ -135,44 +137,83 @@ pub fn reduce_scatter<B: Backend, const D: usize>(
     tensors: Vec<Tensor<B, D>>,
     op: &ReduceOp,
 ) -> Result<Vec<Tensor<B, D>>> {
+    let parts = reduce_scatter_bucket(mesh, singles(tensors), op)?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+/// As [`reduce_scatter`] for many tensors per member at once: each is cut along its first dimension.
+///
+/// # Errors
+///
+/// As [`all_reduce`].
+pub fn reduce_scatter_bucket<B: Backend, const D: usize>(
+    mesh: &Mesh<B>,
+    lists: Vec<Vec<Tensor<B, D>>>,
+    op: &ReduceOp,
+) -> Result<Vec<Vec<Tensor<B, D>>>> {
     let members = mesh.len();
-    one_per_member(tensors.len(), members)?;
-    let first = &tensors[0];
-    let (shape, dtype) = (first.shape(), first.dtype());
-    for (member, tensor) in tensors.iter().enumerate() {
-        if tensor.shape() != shape || tensor.dtype() != dtype {
-            return Err(Error::TensorMismatch {
-                member,
-                index: 0,
-                expected: format!("{:?} of {dtype:?}", shape.as_slice()),
-                found: format!("{:?} of {:?}", tensor.shape().as_slice(), tensor.dtype()),
-            });
-        }
-    }
-    let rows = shard_sizes(shape[0], members);
-    let cuts = cuts(&rows, &shape);
+    one_per_member(lists.len(), members)?;
+    let factors = Arc::new(op.factors(members)?);
+    let lists = primitives(lists)?;
+    let (shapes, dtypes) = check_lists::<B>(&lists, 0)?;
+    let cut: Vec<Vec<Range<usize>>> = shapes.iter().map(|s| shard_ranges(s[0], members)).collect();
+    let part = |tensor: usize, member: usize| {
+        let rows = &cut[tensor][member];
+        let row = row_len(&shapes[tensor]);
+        (rows.start * row, rows.len() * row)
+    };
     let plan = Arc::new(Plan {
-        buckets: vec![Bucket::new(dtype, vec![0], &[shape.num_elements()], &cuts)],
+        buckets: buckets(&dtypes, members, part),
     });
-    let inputs = tensors
-        .into_iter()
-        .map(|tensor| Ok(Some(vec![primitive(tensor)?])))
-        .collect::<Result<_>>()?;
 
     let core = mesh.core();
-    let packed = pack(core, core.pool()?, &plan, inputs)?;
-    let sums = sum(
+    let packed = pack(
         core,
         core.pool()?,
         &plan,
-        packed,
-        &Arc::new(op.factors(members)?),
+        lists.into_iter().map(Some).collect(),
     )?;
-    Ok(sums
+    let sums = sum(core, core.pool()?, &plan, packed, &factors)?;
+    // Member `i` holds chunk `i` of every bucket: only cutting is left.
+    let mut own: Vec<Vec<FloatTensor<B>>> = (0..members).map(|_| Vec::new()).collect();
+    for chunks in sums {
+        for (member, buffer) in chunks {
+            own[member].push(buffer);
+        }
+    }
+    let jobs = own.into_iter().enumerate().map(|(member, buffers)| {
+        let (core, plan) = (core.clone(), plan.clone());
+        let shapes: Vec<Shape> = shapes
+            .iter()
+            .zip(&cut)
+            .map(|(shape, cut)| with_rows(shape, cut[member].len()))
+            .collect();
+        move || {
+            let mut parts: Vec<Option<FloatTensor<B>>> = shapes.iter().map(|_| None).collect();
+            for (bucket, buffer) in plan.buckets.iter().zip(buffers) {
+                let pieces = bucket.chunks[member]
+                    .iter()
+                    .map(|p| Piece { offset: 0, ..*p });
+                let own: Vec<Shape> = bucket.tensors.iter().map(|t| shapes[*t].clone()).collect();
+                let cut = core.ops.unpack(
+                    &core.devices[member],
+                    bucket.dtype,
+                    vec![buffer],
+                    &[pieces.collect()],
+                    &own,
+                )?;
+                for (index, tensor) in bucket.tensors.iter().zip(cut) {
+                    parts[*index] = Some(tensor);
+                }
+            }
+            Ok(parts.into_iter().flatten().collect::<Vec<_>>())
+        }
+    });
+    Ok(core
+        .pool()?
+        .run(jobs)?
         .into_iter()
-        .flatten()
-        .zip(rows)
-        .map(|((_, buffer), rows)| reshape(buffer, part(&shape, rows)))
+        .map(tensors_of)
         .collect())
 }
 
@@ -186,27 +227,23 @@ pub fn all_gather<B: Backend, const D: usize>(
     mesh: &Mesh<B>,
     tensors: Vec<Tensor<B, D>>,
 ) -> Result<Vec<Tensor<B, D>>> {
-    let members = mesh.len();
-    one_per_member(tensors.len(), members)?;
-    let (shape, dtype) = (tensors[0].shape(), tensors[0].dtype());
-    for (member, tensor) in tensors.iter().enumerate() {
-        if tensor.shape()[1..] != shape[1..] || tensor.dtype() != dtype {
-            return Err(Error::TensorMismatch {
-                member,
-                index: 0,
-                expected: format!("[any, {:?}] of {dtype:?}", &shape[1..]),
-                found: format!("{:?} of {:?}", tensor.shape().as_slice(), tensor.dtype()),
-            });
-        }
-    }
-    let rows: Vec<usize> = tensors.iter().map(|tensor| tensor.shape()[0]).collect();
-    let whole = part(&shape, rows.iter().sum());
-    let chunks = tensors
-        .into_iter()
-        .enumerate()
-        .map(|(member, tensor)| Ok((member, flat::<B>(primitive(tensor)?))))
-        .collect::<Result<Vec<_>>>()?;
-    distribute(mesh.core(), dtype, &rows, &whole, chunks)
+    let whole = all_gather_bucket(mesh, singles(tensors))?;
+    Ok(whole.into_iter().flatten().collect())
+}
+
+/// As [`all_gather`] for many tensors per member at once.
+///
+/// # Errors
+///
+/// As [`all_reduce`].
+pub fn all_gather_bucket<B: Backend, const D: usize>(
+    mesh: &Mesh<B>,
+    lists: Vec<Vec<Tensor<B, D>>>,
+) -> Result<Vec<Vec<Tensor<B, D>>>> {
+    one_per_member(lists.len(), mesh.len())?;
+    let lists = primitives(lists)?;
+    check_lists::<B>(&lists, 1)?;
+    distribute(mesh, lists.into_iter().map(Some).collect())
 }
 
 /// Gives every member a copy of one member's tensor.
@@ -219,52 +256,193 @@ pub fn broadcast<B: Backend, const D: usize>(
     tensor: Tensor<B, D>,
     from: usize,
 ) -> Result<Vec<Tensor<B, D>>> {
-    one_per_member(from.max(mesh.len() - 1) + 1, mesh.len())?;
-    let (shape, dtype) = (tensor.shape(), tensor.dtype());
-    let rows = vec![shape[0]];
-    distribute(
-        mesh.core(),
-        dtype,
-        &rows,
-        &shape,
-        vec![(from, flat::<B>(primitive(tensor)?))],
-    )
+    let copies = broadcast_bucket(mesh, vec![tensor], from)?;
+    Ok(copies.into_iter().flatten().collect())
 }
 
-/// Takes chunks of rows from those who hold them to all members.
+/// Gives every member copies of one member's tensors.
+///
+/// # Errors
+///
+/// As [`broadcast`].
+pub fn broadcast_bucket<B: Backend, const D: usize>(
+    mesh: &Mesh<B>,
+    tensors: Vec<Tensor<B, D>>,
+    from: usize,
+) -> Result<Vec<Vec<Tensor<B, D>>>> {
+    let members = mesh.len();
+    one_per_member(from.max(members - 1) + 1, members)?;
+    let mut list = primitives(vec![tensors])?.pop();
+    let held = (0..members).map(|member| if member == from { list.take() } else { None });
+    distribute(mesh, held.collect())
+}
+
+/// Joins the members' lists along the first dimension, on every member.
 fn distribute<B: Backend, const D: usize>(
-    core: &Arc<MeshCore<B>>,
-    dtype: DType,
-    rows: &[usize],
-    whole: &Shape,
-    chunks: Vec<(usize, FloatTensor<B>)>,
-) -> Result<Vec<Tensor<B, D>>> {
-    let cuts = cuts(rows, whole);
+    mesh: &Mesh<B>,
+    lists: Vec<Option<Vec<FloatTensor<B>>>>,
+) -> Result<Vec<Vec<Tensor<B, D>>>> {
+    let core = mesh.core();
+    let held: Vec<Vec<Shape>> = lists
+        .iter()
+        .flatten()
+        .map(|list| list.iter().map(TensorMetadata::shape).collect())
+        .collect();
+    let dtypes: Vec<DType> = lists
+        .iter()
+        .flatten()
+        .next()
+        .map(|list| list.iter().map(TensorMetadata::dtype).collect())
+        .unwrap_or_default();
+    // Where each holder's rows start in the whole, in elements.
+    let part = |tensor: usize, holder: usize| {
+        let before: usize = held[..holder]
+            .iter()
+            .map(|shapes| shapes[tensor].num_elements())
+            .sum();
+        (before, held[holder][tensor].num_elements())
+    };
     let plan = Arc::new(Plan {
-        buckets: vec![Bucket::new(dtype, vec![0], &[whole.num_elements()], &cuts)],
+        buckets: buckets(&dtypes, held.len(), part),
     });
-    let to: Vec<usize> = (0..core.devices.len()).collect();
-    let shapes = Arc::new(vec![whole.clone()]);
-    let gathered = unpack(core, core.pool()?, &plan, &[chunks], &shapes, &to)?;
-    Ok(gathered
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(tensor)
-        .collect())
+    let whole: Vec<Shape> = (0..dtypes.len())
+        .map(|tensor| {
+            let rows = held.iter().map(|shapes| shapes[tensor][0]).sum();
+            with_rows(&held[0][tensor], rows)
+        })
+        .collect();
+
+    let mut holder = 0;
+    let jobs = lists.into_iter().enumerate().map(|(member, list)| {
+        let (core, plan) = (core.clone(), plan.clone());
+        let own = holder;
+        holder += usize::from(list.is_some());
+        move || {
+            let Some(list) = list else { return Ok(None) };
+            let mut list: Vec<Option<FloatTensor<B>>> = list.into_iter().map(Some).collect();
+            let pack = |bucket: &Bucket| {
+                let tensors = bucket
+                    .tensors
+                    .iter()
+                    .filter_map(|t| list[*t].take())
+                    .collect();
+                let pieces = bucket.chunks[own].iter().map(|p| Piece { offset: 0, ..*p });
+                let chunks = [pieces.collect()];
+                core.ops
+                    .pack(&core.devices[member], bucket.dtype, tensors, &chunks)
+            };
+            plan.buckets
+                .iter()
+                .map(pack)
+                .collect::<Result<Vec<_>>>()
+                .map(Some)
+        }
+    });
+    let mut chunks: Vec<Vec<(usize, FloatTensor<B>)>> =
+        plan.buckets.iter().map(|_| Vec::new()).collect();
+    for (member, packed) in core.pool()?.run(jobs)?.into_iter().enumerate() {
+        for (bucket, buffer) in packed.into_iter().flatten().enumerate() {
+            chunks[bucket].extend(buffer.into_iter().map(|buffer| (member, buffer)));
+        }
+    }
+    let to: Vec<usize> = (0..mesh.len()).collect();
+    let gathered = unpack(core, core.pool()?, &plan, &chunks, &Arc::new(whole), &to)?;
+    Ok(gathered.into_iter().flatten().map(tensors_of).collect())
 }
 
-fn cuts(rows: &[usize], shape: &Shape) -> Vec<std::ops::Range<usize>> {
-    let row: usize = shape[1..].iter().product();
-    let sizes: Vec<usize> = rows.iter().map(|rows| rows * row).collect();
-    ranges(&sizes)
+/// A bucket per dtype; `part(tensor, chunk)` says where a chunk's part of a tensor starts and how
+/// long it is, in elements.
+fn buckets(
+    dtypes: &[DType],
+    chunks: usize,
+    part: impl Fn(usize, usize) -> (usize, usize),
+) -> Vec<Bucket> {
+    let mut buckets: Vec<Bucket> = Vec::new();
+    for (tensor, dtype) in dtypes.iter().enumerate() {
+        let index = buckets.iter().position(|bucket| bucket.dtype == *dtype);
+        let index = index.unwrap_or_else(|| {
+            buckets.push(Bucket {
+                dtype: *dtype,
+                tensors: Vec::new(),
+                chunks: (0..chunks).map(|_| Vec::new()).collect(),
+            });
+            buckets.len() - 1
+        });
+        let bucket = &mut buckets[index];
+        for (chunk, pieces) in bucket.chunks.iter_mut().enumerate() {
+            let (offset, len) = part(tensor, chunk);
+            if len > 0 {
+                let tensor = bucket.tensors.len();
+                pieces.push(Piece {
+                    tensor,
+                    offset,
+                    len,
+                });
+            }
+        }
+        bucket.tensors.push(tensor);
+    }
+    buckets
+}
+
+/// The first list's shapes and dtypes, which the others must have; dimensions before `from` may
+/// differ.
+fn check_lists<B: Backend>(
+    lists: &[Vec<FloatTensor<B>>],
+    from: usize,
+) -> Result<(Vec<Shape>, Vec<DType>)> {
+    let first = &lists[0];
+    for (member, list) in lists.iter().enumerate() {
+        if list.len() != first.len() {
+            return Err(Error::TensorCount {
+                member,
+                expected: first.len(),
+                found: list.len(),
+            });
+        }
+        for (index, (tensor, like)) in list.iter().zip(first).enumerate() {
+            let (shape, wanted) = (tensor.shape(), like.shape());
+            if shape[from..] != wanted[from..] || tensor.dtype() != like.dtype() {
+                return Err(Error::TensorMismatch {
+                    member,
+                    index,
+                    expected: format!("{:?} of {:?}", wanted.as_slice(), like.dtype()),
+                    found: format!("{:?} of {:?}", shape.as_slice(), tensor.dtype()),
+                });
+            }
+        }
+    }
+    let shapes = first.iter().map(TensorMetadata::shape).collect();
+    Ok((shapes, first.iter().map(TensorMetadata::dtype).collect()))
+}
+
+/// Number of elements in a row.
+fn row_len(shape: &Shape) -> usize {
+    shape[1..].iter().product()
 }
 
 /// `shape` with another number of rows.
-fn part(shape: &Shape, rows: usize) -> Shape {
-    let mut part = shape.clone();
-    part[0] = rows;
-    part
+fn with_rows(shape: &Shape, rows: usize) -> Shape {
+    let mut shape = shape.clone();
+    shape[0] = rows;
+    shape
+}
+
+fn singles<B: Backend, const D: usize>(tensors: Vec<Tensor<B, D>>) -> Vec<Vec<Tensor<B, D>>> {
+    tensors.into_iter().map(|tensor| vec![tensor]).collect()
+}
+
+fn primitives<B: Backend, const D: usize>(
+    lists: Vec<Vec<Tensor<B, D>>>,
+) -> Result<Vec<Vec<FloatTensor<B>>>> {
+    lists
+        .into_iter()
+        .map(|list| list.into_iter().map(primitive).collect())
+        .collect()
+}
+
+fn tensors_of<B: Backend, const D: usize>(list: Vec<FloatTensor<B>>) -> Vec<Tensor<B, D>> {
+    list.into_iter().map(tensor).collect()
 }
 
 fn one_per_member(found: usize, members: usize) -> Result<()> {
@@ -288,14 +466,4 @@ fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Result<FloatTe
 
 fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(primitive))
-}
-
-fn flat<B: Backend>(primitive: FloatTensor<B>) -> FloatTensor<B> {
-    use burn_backend::TensorMetadata;
-    let len = primitive.shape().num_elements();
-    B::float_reshape(primitive, Shape::new([len]))
-}
-
-fn reshape<B: Backend, const D: usize>(buffer: FloatTensor<B>, shape: Shape) -> Tensor<B, D> {
-    tensor(B::float_reshape(buffer, shape))
 }

@@ -29,7 +29,10 @@ mod peer;
 mod stats;
 mod transfers;
 
-pub use api::{ReduceOp, all_gather, all_reduce, all_reduce_bucket, broadcast, reduce_scatter};
+pub use api::{
+    ReduceOp, all_gather, all_gather_bucket, all_reduce, all_reduce_bucket, broadcast,
+    broadcast_bucket, reduce_scatter, reduce_scatter_bucket,
+};
 pub use ops::Transfer;
 pub use stats::CollectiveStats;
 pub use transfers::Transfers;

@@ -1,6 +1,5 @@
 //! Whether a runtime copies between two of its devices: asked by doing it once.
 
-use burn::tensor::TensorData;
 use burn::tensor::backend::Backend;
 use burn_backend::tensor::Device;
 
@@ -22,6 +21,7 @@ pub(super) fn nccl<B: Backend>(from: &Device<B>, to: &Device<B>) -> bool {
 #[cfg(feature = "cuda")]
 fn copies<B: Backend>(from: &Device<B>, to: &Device<B>) -> bool {
     use super::ops::read;
+    use burn::tensor::TensorData;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use burn::backend::Flex;
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_multigpu::collective::{
-    ReduceOp, all_gather, all_reduce, all_reduce_bucket, broadcast, reduce_scatter,
+    ReduceOp, all_gather, all_gather_bucket, all_reduce, all_reduce_bucket, broadcast,
+    broadcast_bucket, reduce_scatter, reduce_scatter_bucket,
 };
 use burn_multigpu::shard::shard_sizes;
 use burn_multigpu::{Error, Mesh};
@@ -172,6 +173,51 @@ fn broadcast_and_gather_of_empty_parts() {
     for whole in all_gather(&mesh, parts).unwrap() {
         assert_eq!(whole.into_data(), expected);
     }
+}
+
+#[test]
+fn buckets_of_all_collectives_are_the_single_ones() {
+    let mesh = mesh(3);
+    let shapes = [(4, 2), (1, 5), (0, 2), (9, 1)];
+    let lists: Vec<Vec<Tensor<Flex, 2>>> = (0..3)
+        .map(|m| {
+            let mut list = shapes
+                .map(|(rows, columns)| tensors(3, rows, columns)[m].clone())
+                .to_vec();
+            list[1] = list[1].clone().cast(DType::F64);
+            list
+        })
+        .collect();
+    let at = |i: usize| lists.iter().map(|list| list[i].clone()).collect::<Vec<_>>();
+    let same = |bucket: Vec<Vec<Tensor<Flex, 2>>>,
+                single: &dyn Fn(usize) -> Vec<Tensor<Flex, 2>>| {
+        for i in 0..shapes.len() {
+            let single = single(i);
+            assert_eq!(single.len(), bucket.len());
+            for (list, single) in bucket.iter().zip(single) {
+                assert_eq!(list.len(), shapes.len());
+                assert_eq!(list[i].to_data(), single.to_data(), "tensor {i}");
+            }
+        }
+    };
+    let op = ReduceOp::Mean;
+    same(
+        reduce_scatter_bucket(&mesh, lists.clone(), &op).unwrap(),
+        &|i| reduce_scatter(&mesh, at(i), &op).unwrap(),
+    );
+    same(all_gather_bucket(&mesh, lists.clone()).unwrap(), &|i| {
+        all_gather(&mesh, at(i)).unwrap()
+    });
+    same(
+        broadcast_bucket(&mesh, lists[2].clone(), 2).unwrap(),
+        &|i| broadcast(&mesh, lists[2][i].clone(), 2).unwrap(),
+    );
+    assert!(
+        broadcast_bucket::<Flex, 2>(&mesh, Vec::new(), 0)
+            .unwrap()
+            .iter()
+            .all(Vec::is_empty)
+    );
 }
 
 #[test]

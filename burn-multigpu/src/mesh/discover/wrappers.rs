@@ -38,7 +38,7 @@ impl<B: MeshBackend, C: CheckpointStrategy> MeshBackend for Autodiff<B, C> {
     forward_to!(B);
 }
 
-#[cfg(feature = "fusion")]
+#[cfg(all(feature = "cubecl", feature = "fusion"))]
 impl<B: MeshBackend + burn_fusion::FusionBackend> MeshBackend for burn_fusion::Fusion<B> {
     forward_to!(B);
 }
