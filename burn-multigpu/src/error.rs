@@ -207,6 +207,18 @@ pub enum Error {
     /// A step without an item.
     #[error("the batch is empty; a step needs at least one item")]
     EmptyBatch,
+    /// The parts of a batch, such as inputs and targets, differ in their number of items.
+    #[error("the parts of the batch have {lengths:?} items; all need the same number")]
+    UnevenBatch {
+        /// The numbers of items, in the order of the parts.
+        lengths: Vec<usize>,
+    },
+    /// A step's loss is not one number.
+    #[error("the loss has {elements} elements and needs one: take its mean or its sum")]
+    LossShape {
+        /// Number of elements.
+        elements: usize,
+    },
     /// A batch did not split as asked: a mistake in its `Batch` implementation.
     #[error("the batch was to be cut into parts of {expected:?} items, and gave {found:?}")]
     BatchSplit {

@@ -13,6 +13,11 @@ pub trait Batch<B: Backend>: Send + Sized + 'static {
     /// Number of items, which the parts' weights in the mean come from.
     fn items(&self) -> usize;
 
+    /// The numbers of items of all that the batch consists of, which must be equal.
+    fn lengths(&self) -> Vec<usize> {
+        vec![self.items()]
+    }
+
     /// Cuts the batch into consecutive parts. The sizes are above zero and add up to
     /// [`items`](Batch::items).
     fn split(self, sizes: &[usize]) -> Vec<Self>;
@@ -99,6 +104,12 @@ macro_rules! for_tuples {
             /// Of the first element; the others have as many.
             fn items(&self) -> usize {
                 self.0.items()
+            }
+
+            fn lengths(&self) -> Vec<usize> {
+                let mut lengths = Vec::new();
+                $(lengths.extend(self.$index.lengths());)+
+                lengths
             }
 
             fn split(self, sizes: &[usize]) -> Vec<Self> {

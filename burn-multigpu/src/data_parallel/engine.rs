@@ -347,6 +347,7 @@ where
                 found: batches.len(),
             });
         }
+        batches.iter().try_for_each(check_lengths::<B, I>)?;
         let parts: Vec<_> = batches
             .into_iter()
             .map(|batch| (batch.items() > 0).then_some(batch))
@@ -382,8 +383,18 @@ where
     }
 }
 
+/// Inputs and targets, and whatever else a batch consists of, have equally many items.
+fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
+    let lengths = batch.lengths();
+    if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Err(Error::UnevenBatch { lengths });
+    }
+    Ok(())
+}
+
 /// A part for each member; the last members get none when there are fewer items than members.
 pub(super) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<Vec<Option<I>>> {
+    check_lengths(&batch)?;
     let items = batch.items();
     if items == 0 {
         return Err(Error::EmptyBatch);

@@ -119,6 +119,10 @@ where
         first
     });
     let step = replica.with(|model| Ok(function(&model.module, batch)))?;
+    let elements = step.loss.dims()[0];
+    if elements != 1 {
+        return Err(Error::LossShape { elements });
+    }
     let drew = untouched.map(|untouched| first_draw::<B>(device) != untouched);
     Ok(Forward { step, items, drew })
 }

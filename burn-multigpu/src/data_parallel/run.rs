@@ -183,6 +183,10 @@ where
             .map(|(member, list)| {
                 let mut list = list?;
                 let weight = *factors.next()?;
+                if weight == 0.0 {
+                    // Counts for nothing, also where it is NaN, as a mean over no token is.
+                    return None;
+                }
                 let device = &self.mesh.devices()[member];
                 let tensors = patterns
                     .iter()
@@ -394,8 +398,16 @@ where
     pub fn load_optimizer_record(&mut self, record: O::Record) -> Result<()> {
         self.optimizers[0].update(|optimizer| (optimizer.load_record(record), ()))?;
         for member in 1..self.mesh.len() {
-            let record = self.copy_record(self.optimizer_record()?, member)?;
-            self.optimizers[member].update(|optimizer| (optimizer.load_record(record), ()))?;
+            let loaded = self
+                .optimizer_record()
+                .and_then(|record| self.copy_record(record, member))
+                .and_then(|record| {
+                    self.optimizers[member].update(|optimizer| (optimizer.load_record(record), ()))
+                });
+            if let Err(error) = loaded {
+                self.diverged = Some(error.to_string());
+                return Err(error);
+            }
         }
         Ok(())
     }

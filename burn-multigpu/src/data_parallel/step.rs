@@ -104,7 +104,7 @@ impl<B: AutodiffBackend, T> StepOutput<B, T> {
     /// [`Error::Device`] with what a device reports.
     pub fn loss(&self) -> Result<f64> {
         let mut sum = 0.0;
-        for (factor, loss) in &self.losses {
+        for (factor, loss) in self.losses.iter().filter(|(factor, _)| *factor != 0.0) {
             let device = loss.device();
             let data = loss
                 .clone()

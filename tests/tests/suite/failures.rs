@@ -172,6 +172,19 @@ fn empty_and_wrong_batches_are_errors() {
         .step_shards(vec![vec![], vec![]], function)
         .unwrap_err();
     assert!(matches!(error, Error::EmptyBatch), "{error}");
+    let (x, y) = batch(4);
+    let longer = (x, Tensor::cat(vec![y.clone(), y], 0));
+    let error = engine.train_step(0.1, longer, loss).unwrap_err();
+    assert!(
+        matches!(&error, Error::UnevenBatch { lengths } if lengths == &[4, 8]),
+        "{error}"
+    );
+    let error = engine
+        .train_step(0.1, batch(4), |model: &Mlp<B>, (x, _)| {
+            Step::new(model.forward(x).flatten(0, 1))
+        })
+        .unwrap_err();
+    assert!(matches!(error, Error::LossShape { elements: 6 }), "{error}");
     let error = engine.model_of(2).unwrap_err();
     assert!(matches!(error, Error::MemberCount { .. }), "{error}");
 }
@@ -186,6 +199,34 @@ fn a_part_with_weights_that_make_no_mean_is_an_error() {
         })
         .unwrap_err();
     assert!(matches!(error, Error::Weights { .. }), "{error}");
+}
+
+#[test]
+fn a_part_of_weight_zero_counts_for_nothing_even_if_it_is_nan() {
+    let _draws = draws();
+    let (_, mut engine) = engine(2);
+    let (out, grads) = engine
+        .step(
+            (batch(4), vec![0, 1, 2, 3]),
+            |model: &Mlp<B>, (xy, items)| {
+                if items[0] == 0 {
+                    Step::new(model.forward(xy.0).mean() * f32::NAN).weight(0.0)
+                } else {
+                    loss(model, xy)
+                }
+            },
+        )
+        .unwrap();
+    assert!(out.loss().unwrap().is_finite());
+    let model = engine.model().unwrap();
+    let grads = compare::grads(&model, &grads);
+    assert!(
+        grads
+            .iter()
+            .flatten()
+            .flatten()
+            .all(|value| value.is_finite())
+    );
 }
 
 /// An optimizer that fails, until it is told not to.
