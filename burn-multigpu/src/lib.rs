@@ -47,13 +47,17 @@
 //! | `rocm` | AMD |
 //! | `fusion`, `autotune` (default) | as in Burn, which has both by default; without `fusion` here, a Burn with it has backends that this crate does not know |
 
+pub mod backend;
 pub mod collective;
 pub mod data_parallel;
 mod error;
+pub mod layout;
 pub mod mesh;
+mod partition;
 pub mod shard;
 mod worker;
 
+pub use backend::{MeshDevice, MultiGpu};
 pub use data_parallel::{Batch, DataParallel, Gather, Reduction, RunningStats, Step, StepOutput};
 pub use error::{Error, Result};
-pub use mesh::{Mesh, MeshBackend, MeshSpec};
+pub use mesh::{Mesh, MeshBackend, MeshSpec, MeshStats};

@@ -176,27 +176,30 @@ impl Drop for WorkerPool {
             let Some(thread) = worker.thread.take() else {
                 continue;
             };
-            // A job may hold the last handle of the mesh: a thread cannot wait for itself.
-            if thread.thread().id() == std::thread::current().id() {
-                continue;
-            }
-            while !thread.is_finished() && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-            if thread.is_finished() {
-                let _ = thread.join();
-            } else {
-                log::warn!(
-                    "{} still runs a job {} s after its mesh was dropped; its thread is left behind",
-                    worker.label,
-                    DROP_GRACE.as_secs()
-                );
-            }
+            let grace = deadline.saturating_duration_since(Instant::now());
+            join_within(thread, grace, &worker.label);
         }
     }
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
+/// Joins a thread that is about to end; one that does not is left behind with a warning.
+pub(crate) fn join_within(thread: JoinHandle<()>, grace: Duration, label: &str) {
+    // A job may hold the last handle of the mesh: a thread cannot wait for itself.
+    if thread.thread().id() == std::thread::current().id() {
+        return;
+    }
+    let deadline = Instant::now() + grace;
+    while !thread.is_finished() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    if thread.is_finished() {
+        let _ = thread.join();
+    } else {
+        log::warn!("{label} is still at work after its mesh was dropped; its thread is left behind");
+    }
+}
+
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)

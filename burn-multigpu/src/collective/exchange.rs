@@ -22,7 +22,7 @@ pub(crate) struct Input<B: Backend> {
 }
 
 /// A buffer and the position of the member that holds it.
-type Held<B> = (usize, FloatTensor<B>);
+pub(crate) type Held<B> = (usize, FloatTensor<B>);
 
 /// Reduces lists of tensors, one list per member, to their weighted sum on every member in `to`.
 ///
@@ -98,24 +98,9 @@ pub(super) fn pack<B: Backend>(
     let jobs = inputs.into_iter().enumerate().map(|(member, input)| {
         let (core, plan) = (core.clone(), plan.clone());
         move || {
-            let Some(tensors) = input else {
-                return Ok(None);
-            };
-            let mut tensors: Vec<Option<FloatTensor<B>>> = tensors.into_iter().map(Some).collect();
-            let pack = |bucket: &Bucket| {
-                let own = bucket
-                    .tensors
-                    .iter()
-                    .filter_map(|i| tensors[*i].take())
-                    .collect();
-                core.ops
-                    .pack(&core.devices[member], bucket.dtype, own, &bucket.chunks)
-            };
-            plan.buckets
-                .iter()
-                .map(pack)
-                .collect::<Result<Vec<_>>>()
-                .map(Some)
+            input
+                .map(|tensors| pack_member(&core, member, &plan, tensors))
+                .transpose()
         }
     });
 
@@ -151,21 +136,7 @@ pub(super) fn sum<B: Backend>(
     }
     let jobs = by_owner.into_iter().enumerate().map(|(owner, buckets)| {
         let (core, plan, weights) = (core.clone(), plan.clone(), weights.clone());
-        move || {
-            let sum = |(bucket, parts): (&Bucket, Vec<Held<B>>)| {
-                let buffers = parts
-                    .into_iter()
-                    .map(|part| take(&core, part, owner))
-                    .collect::<Result<Vec<_>>>()?;
-                core.ops
-                    .sum(&core.devices[owner], bucket.dtype, buffers, &weights)
-            };
-            plan.buckets
-                .iter()
-                .zip(buckets)
-                .map(sum)
-                .collect::<Result<Vec<_>>>()
-        }
+        move || sum_member(&core, owner, &plan, buckets, &weights)
     });
 
     let mut sums: Vec<Vec<Held<B>>> = plan.buckets.iter().map(|_| Vec::new()).collect();
@@ -193,30 +164,80 @@ pub(super) fn unpack<B: Backend>(
         let (core, plan, shapes) = (core.clone(), plan.clone(), shapes.clone());
         let sums = to.contains(&member).then(|| sums.to_vec());
         move || {
-            let Some(sums) = sums else { return Ok(None) };
-            let mut tensors: Vec<Option<FloatTensor<B>>> = shapes.iter().map(|_| None).collect();
-            for (bucket, chunks) in plan.buckets.iter().zip(sums) {
-                let buffers = chunks
-                    .into_iter()
-                    .map(|chunk| take(&core, chunk, member))
-                    .collect::<Result<Vec<_>>>()?;
-                let own: Vec<Shape> = bucket.tensors.iter().map(|i| shapes[*i].clone()).collect();
-                let parts = core.ops.unpack(
-                    &core.devices[member],
-                    bucket.dtype,
-                    buffers,
-                    &bucket.chunks,
-                    &own,
-                )?;
-                for (index, tensor) in bucket.tensors.iter().zip(parts) {
-                    tensors[*index] = Some(tensor);
-                }
-            }
-            // Every tensor is in exactly one bucket.
-            Ok(Some(tensors.into_iter().flatten().collect()))
+            sums.map(|sums| unpack_member(&core, member, &plan, sums, &shapes))
+                .transpose()
         }
     });
     pool.run(jobs)
+}
+
+/// A member's tensors as one buffer per chunk, by bucket.
+pub(crate) fn pack_member<B: Backend>(
+    core: &MeshCore<B>,
+    member: usize,
+    plan: &Plan,
+    tensors: Vec<FloatTensor<B>>,
+) -> Result<Vec<Vec<FloatTensor<B>>>> {
+    let mut tensors: Vec<Option<FloatTensor<B>>> = tensors.into_iter().map(Some).collect();
+    let pack = |bucket: &Bucket| {
+        let own = bucket
+            .tensors
+            .iter()
+            .filter_map(|i| tensors[*i].take())
+            .collect();
+        core.ops
+            .pack(&core.devices[member], bucket.dtype, own, &bucket.chunks)
+    };
+    plan.buckets.iter().map(pack).collect()
+}
+
+/// The sums of the buffers that a member takes from all, by bucket.
+pub(crate) fn sum_member<B: Backend>(
+    core: &MeshCore<B>,
+    owner: usize,
+    plan: &Plan,
+    buckets: Vec<Vec<Held<B>>>,
+    weights: &[f64],
+) -> Result<Vec<FloatTensor<B>>> {
+    let sum = |(bucket, parts): (&Bucket, Vec<Held<B>>)| {
+        let buffers = parts
+            .into_iter()
+            .map(|part| take(core, part, owner))
+            .collect::<Result<Vec<_>>>()?;
+        core.ops
+            .sum(&core.devices[owner], bucket.dtype, buffers, weights)
+    };
+    plan.buckets.iter().zip(buckets).map(sum).collect()
+}
+
+/// A member's tensors, cut out of the chunks that it takes from all, given by bucket.
+pub(crate) fn unpack_member<B: Backend>(
+    core: &MeshCore<B>,
+    member: usize,
+    plan: &Plan,
+    sums: Vec<Vec<Held<B>>>,
+    shapes: &[Shape],
+) -> Result<Vec<FloatTensor<B>>> {
+    let mut tensors: Vec<Option<FloatTensor<B>>> = shapes.iter().map(|_| None).collect();
+    for (bucket, chunks) in plan.buckets.iter().zip(sums) {
+        let buffers = chunks
+            .into_iter()
+            .map(|chunk| take(core, chunk, member))
+            .collect::<Result<Vec<_>>>()?;
+        let own: Vec<Shape> = bucket.tensors.iter().map(|i| shapes[*i].clone()).collect();
+        let parts = core.ops.unpack(
+            &core.devices[member],
+            bucket.dtype,
+            buffers,
+            &bucket.chunks,
+            &own,
+        )?;
+        for (index, tensor) in bucket.tensors.iter().zip(parts) {
+            tensors[*index] = Some(tensor);
+        }
+    }
+    // Every tensor is in exactly one bucket.
+    Ok(tensors.into_iter().flatten().collect())
 }
 
 /// Takes a buffer to a member, and counts the bytes.

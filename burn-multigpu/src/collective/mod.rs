@@ -37,7 +37,10 @@ pub use ops::Transfer;
 pub use stats::CollectiveStats;
 pub use transfers::Transfers;
 
-pub(crate) use exchange::{Input, all_reduce_primitives};
+pub(crate) use exchange::{
+    Held, Input, all_reduce_primitives, pack_member, sum_member, unpack_member,
+};
+pub(crate) use layout::Plan as BucketPlan;
 pub(crate) use ops::{CollectiveOps, device_error, read, select};
 pub(crate) use stats::Counters;
 

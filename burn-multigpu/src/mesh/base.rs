@@ -2,12 +2,14 @@
 
 use super::describe::describe;
 use super::discover::MeshBackend;
+use crate::backend::OperationStats;
 use super::member::{Member, table};
 use super::spec::{MeshSpec, compiled, in_variable};
 use crate::collective::{CollectiveOps, CollectiveStats, Counters, Transfers, select};
 use crate::error::{Error, Result};
 use crate::worker::WorkerPool;
 use burn::tensor::backend::Backend;
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -34,6 +36,14 @@ use std::sync::{Arc, OnceLock};
 /// ```
 pub struct Mesh<B: Backend> {
     core: Arc<MeshCore<B>>,
+    /// The decorator's side of the mesh, started with the first call of `device`.
+    decorator: Arc<OnceLock<Arc<dyn DecoratorInfo>>>,
+}
+
+/// What a mesh can tell of its decorator, whose type it does not know.
+pub(crate) trait DecoratorInfo: Any + Send + Sync {
+    fn operations(&self) -> OperationStats;
+    fn explain(&self) -> String;
 }
 
 /// What the clones of a mesh share.
@@ -196,7 +206,10 @@ impl<B: Backend> Mesh<B> {
 
     fn from_core(devices: Vec<B::Device>, members: Vec<Member>) -> Result<Self> {
         let core = Arc::new(MeshCore::new(devices, members)?);
-        Ok(Self { core })
+        Ok(Self {
+            core,
+            decorator: Arc::default(),
+        })
     }
 
     /// The devices, in the order of the mesh.
@@ -289,10 +302,45 @@ impl<B: Backend> Mesh<B> {
         &self.core.transfers
     }
 
-    /// What the collectives and engines on this mesh did so far.
+    /// What the collectives, the engines and the decorator on this mesh did so far.
     #[must_use]
-    pub fn stats(&self) -> CollectiveStats {
-        self.core.counters.snapshot()
+    pub fn stats(&self) -> MeshStats {
+        MeshStats {
+            collectives: self.core.counters.snapshot(),
+            operations: self
+                .decorator
+                .get()
+                .map(|decorator| decorator.operations())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What the decorator did in the last step: how many operations ran in parts, what was brought
+    /// to another layout, and why. A step starts with the first data from the host after a backward
+    /// pass.
+    ///
+    /// ```
+    /// use burn::backend::Flex;
+    /// use burn::tensor::Tensor;
+    /// use burn_multigpu::{Mesh, MultiGpu};
+    ///
+    /// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+    /// let x = Tensor::<MultiGpu<Flex>, 2>::from_floats([[1.0, 2.0], [3.0, 4.0]], &mesh.device());
+    /// assert_eq!((x * 2.0).flip([0]).into_data().to_vec::<f32>().unwrap(), [6.0, 8.0, 2.0, 4.0]);
+    /// assert!(mesh.explain().contains("BaseFloat::Flip: it has no rule"));
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
+    #[must_use]
+    pub fn explain(&self) -> String {
+        match self.decorator.get() {
+            Some(decorator) => decorator.explain(),
+            None => "nothing has run on this mesh as a device".to_string(),
+        }
+    }
+
+    /// The decorator's side of the mesh.
+    pub(crate) fn decorator(&self) -> &OnceLock<Arc<dyn DecoratorInfo>> {
+        &self.decorator
     }
 
     /// What the clones share.
@@ -301,10 +349,26 @@ impl<B: Backend> Mesh<B> {
     }
 }
 
+/// What a mesh did since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MeshStats {
+    /// What moved between the members, and the sums.
+    pub collectives: CollectiveStats,
+    /// What the decorator did with each kind of operation.
+    pub operations: OperationStats,
+}
+
+impl fmt::Display for MeshStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.collectives, self.operations)
+    }
+}
+
 impl<B: Backend> Clone for Mesh<B> {
     fn clone(&self) -> Self {
         Self {
             core: self.core.clone(),
+            decorator: self.decorator.clone(),
         }
     }
 }

@@ -21,8 +21,8 @@ mod spec;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
-pub use base::Mesh;
-pub(crate) use base::MeshCore;
+pub(crate) use base::{DecoratorInfo, MeshCore};
+pub use base::{Mesh, MeshStats};
 #[cfg(feature = "cubecl")]
 pub use discover::MeshRuntime;
 #[cfg(feature = "cuda")]

@@ -158,7 +158,7 @@ pub fn run_observed<B: TrainBackend>(
             break;
         }
     }
-    let stats = mesh.stats();
+    let stats = mesh.stats().collectives;
     Ok(Report {
         backend: mesh.members()[0].backend.clone(),
         members: mesh

@@ -104,8 +104,8 @@ fn a_bucket_of_many_tensors_of_different_sizes() {
         let found: Vec<TensorData> = list.into_iter().map(Tensor::into_data).collect();
         assert_eq!(found, expected);
     }
-    assert_eq!(mesh.stats().all_reduces, 1);
-    assert_eq!(mesh.stats().buckets, 1);
+    assert_eq!(mesh.stats().collectives.all_reduces, 1);
+    assert_eq!(mesh.stats().collectives.buckets, 1);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn each_member_sends_and_receives_two_n_minus_one_over_n() {
         let elements = members * 120;
         all_reduce(&mesh, tensors(members, members, 120), &ReduceOp::Mean).unwrap();
         let share = (elements * 4 * 2 * (members - 1) / members) as u64;
-        let stats = mesh.stats();
+        let stats = mesh.stats().collectives;
         assert_eq!(stats.sent, vec![share; members]);
         assert_eq!(stats.received, vec![share; members]);
         assert_eq!(stats.host_sums, members as u64);
@@ -162,7 +162,7 @@ fn broadcast_and_gather_of_empty_parts() {
     for copy in broadcast(&mesh, source.clone(), 1).unwrap() {
         assert_eq!(copy.into_data(), source.to_data());
     }
-    let stats = mesh.stats();
+    let stats = mesh.stats().collectives;
     assert_eq!(stats.sent, [0, 48, 0]);
     assert_eq!(stats.received, [24, 0, 24]);
 

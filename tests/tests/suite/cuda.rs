@@ -19,7 +19,7 @@ fn the_engine_trains_as_one_device() {
     for members in [1, 2, 3] {
         let mesh = mesh(members);
         trains_as_one_device(&mesh);
-        assert_eq!(mesh.stats().host_sums, 0);
+        assert_eq!(mesh.stats().collectives.host_sums, 0);
     }
 }
 

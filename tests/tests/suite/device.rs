@@ -55,7 +55,7 @@ pub(crate) fn collectives<B: MeshBackend>(mesh: impl Fn(usize) -> Mesh<B>) {
                 );
             }
         }
-        let stats = mesh.stats();
+        let stats = mesh.stats().collectives;
         assert_eq!(
             stats.kernel_sums, members as u64,
             "one sum kernel per member"

@@ -347,7 +347,7 @@ fn buckets_of_any_size_give_the_same_bits() {
         let (_, grads) = engine.step(xy.clone(), loss).unwrap();
         (
             compare::grads(&model, &grads),
-            engine.mesh().stats().buckets,
+            engine.mesh().stats().collectives.buckets,
         )
     };
     let (large, one) = run(25 << 20);

@@ -75,5 +75,5 @@ fn a_mesh_of_two_backends_trains_as_one_device() {
         &compare::values(joined),
     );
     assert!(difference < 1e-6, "{difference}");
-    assert!(mesh.stats().host_sums > 0);
+    assert!(mesh.stats().collectives.host_sums > 0);
 }

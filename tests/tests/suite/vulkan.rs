@@ -16,7 +16,7 @@ fn mesh<B: MeshBackend>(members: usize) -> Mesh<B> {
 
 /// Kernels did the sums, not the host.
 fn in_kernels<B: MeshBackend>(mesh: &Mesh<B>) {
-    let stats = mesh.stats();
+    let stats = mesh.stats().collectives;
     assert!(stats.kernel_sums > 0 && stats.kernel_packs > 0, "{stats}");
     assert_eq!(stats.host_sums, 0);
 }

@@ -1,0 +1,143 @@
+//! Where members meet to exchange something, each on its own thread.
+//!
+//! Members come to their meetings in the same order, since all queues hold the same commands, and
+//! every member comes, a failed one with its error: nobody waits for ever.
+
+use super::session::Fault;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A place for one thing from each member.
+#[derive(Debug)]
+pub(super) struct Meeting<T> {
+    brought: Mutex<Vec<Option<Result<T, Arc<Fault>>>>>,
+    arrived: Condvar,
+}
+
+impl<T: Clone> Meeting<T> {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            brought: Mutex::new((0..members).map(|_| None).collect()),
+            arrived: Condvar::new(),
+        }
+    }
+
+    /// Leaves what a member brings, and does not wait.
+    pub(super) fn bring(&self, member: usize, thing: Result<T, Arc<Fault>>) {
+        let mut brought = self.lock();
+        // A member that fails halfway through comes a second time; its first word counts.
+        brought[member].get_or_insert(thing);
+        drop(brought);
+        self.arrived.notify_all();
+    }
+
+    /// Waits for all members and returns what they brought, in their order, or the first error.
+    pub(super) fn all(&self) -> Result<Vec<T>, Arc<Fault>> {
+        let brought = self
+            .arrived
+            .wait_while(self.lock(), |brought| brought.iter().any(Option::is_none))
+            .unwrap_or_else(PoisonError::into_inner);
+        brought.iter().flatten().cloned().collect()
+    }
+
+    /// Waits for one member.
+    pub(super) fn from(&self, member: usize) -> Result<T, Arc<Fault>> {
+        let mut brought = self.lock();
+        loop {
+            if let Some(thing) = &brought[member] {
+                return thing.clone();
+            }
+            brought = self
+                .arrived
+                .wait(brought)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<Result<T, Arc<Fault>>>>> {
+        self.brought.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Members go one after the other, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    next: Mutex<usize>,
+    moved: Condvar,
+}
+
+impl Turn {
+    /// Waits for the member's turn, which ends when the guard is dropped.
+    pub(super) fn wait(&self, member: usize) -> TurnGuard<'_> {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(
+            self.moved
+                .wait_while(next, |next| *next < member)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        TurnGuard { turn: self, member }
+    }
+}
+
+/// A member's turn.
+#[derive(Debug)]
+pub(super) struct TurnGuard<'a> {
+    turn: &'a Turn,
+    member: usize,
+}
+
+impl Drop for TurnGuard<'_> {
+    fn drop(&mut self) {
+        *self.turn.next.lock().unwrap_or_else(PoisonError::into_inner) = self.member + 1;
+        self.turn.moved.notify_all();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_see_what_all_brought_in_member_order() {
+        let meeting = Meeting::new(3);
+        std::thread::scope(|scope| {
+            let seen: Vec<_> = [2, 0, 1]
+                .map(|member| {
+                    let meeting = &meeting;
+                    scope.spawn(move || {
+                        meeting.bring(member, Ok(member * 10));
+                        meeting.all().unwrap()
+                    })
+                })
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect();
+            assert_eq!(seen, vec![vec![0, 10, 20]; 3]);
+        });
+    }
+
+    #[test]
+    fn an_error_reaches_everyone() {
+        let meeting = Meeting::new(2);
+        let fault = Arc::new(Fault::closed("flex:0,1"));
+        meeting.bring(0, Ok(1));
+        meeting.bring(1, Err(fault.clone()));
+        assert_eq!(meeting.all().unwrap_err().to_string(), fault.to_string());
+    }
+
+    #[test]
+    fn turns_are_taken_in_order() {
+        let turn = Turn::default();
+        let order = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for member in (0..4).rev() {
+                let (turn, order) = (&turn, &order);
+                scope.spawn(move || {
+                    let _turn = turn.wait(member);
+                    order.lock().unwrap().push(member);
+                });
+            }
+        });
+        assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3]);
+    }
+}
