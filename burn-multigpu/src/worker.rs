@@ -195,7 +195,9 @@ pub(crate) fn join_within(thread: JoinHandle<()>, grace: Duration, label: &str) 
     if thread.is_finished() {
         let _ = thread.join();
     } else {
-        log::warn!("{label} is still at work after its mesh was dropped; its thread is left behind");
+        log::warn!(
+            "{label} is still at work after its mesh was dropped; its thread is left behind"
+        );
     }
 }
 

@@ -1,11 +1,23 @@
 //! What the decorator did with a program's operations, and why.
 
 use crate::layout::Layout;
+use crate::partition::ir::NAMES;
 use crate::partition::plan::{Gathered, Plan};
 use burn_ir::TensorIr;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
+
+/// The names of all operations that a program can consist of, as [`OperationStats`] has them. Those
+/// that Burn can describe, but that none of its functions asks for, are among them.
+///
+/// ```
+/// assert!(burn_multigpu::backend::operation_names().contains(&"Module::Conv2d"));
+/// ```
+#[must_use]
+pub fn operation_names() -> &'static [&'static str] {
+    NAMES
+}
 
 /// What happened to the operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -132,7 +144,23 @@ impl Log {
         self.why = None;
     }
 
-    pub(super) fn moved(&mut self, op: &'static str, tensor: &TensorIr, from: &Layout, to: &Layout) {
+    /// A tensor was made that was deferred until now. It costs next to nothing either way, and so
+    /// it is no part of the step that is explained.
+    pub(super) fn created(&mut self, op: &'static str, layout: &Layout) {
+        let counts = self.counts.entry(op).or_default();
+        match layout {
+            Layout::Replicated => counts.replicated += 1,
+            Layout::Sharded { .. } | Layout::Partial => counts.sharded += 1,
+        }
+    }
+
+    pub(super) fn moved(
+        &mut self,
+        op: &'static str,
+        tensor: &TensorIr,
+        from: &Layout,
+        to: &Layout,
+    ) {
         let bytes = tensor.shape.num_elements() * tensor.dtype.size();
         let counts = self.counts.entry(op).or_default();
         counts.gathers += 1;

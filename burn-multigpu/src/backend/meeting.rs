@@ -87,7 +87,11 @@ pub(super) struct TurnGuard<'a> {
 
 impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
-        *self.turn.next.lock().unwrap_or_else(PoisonError::into_inner) = self.member + 1;
+        *self
+            .turn
+            .next
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = self.member + 1;
         self.turn.moved.notify_all();
     }
 }

@@ -60,7 +60,7 @@ mod state;
 pub use channel::{MeshBridge, MeshChannel};
 pub use client::MeshClient;
 pub use device::MeshDevice;
-pub use explain::{OperationCounts, OperationStats};
+pub use explain::{OperationCounts, OperationStats, operation_names};
 pub use handle::OnMesh;
 pub use ops::MultiGpu;
 

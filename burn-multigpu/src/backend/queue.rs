@@ -1,7 +1,7 @@
 //! The way from the caller's thread to a member's: commands in order.
 
-use super::command::Command;
 use super::InnerBackend;
+use super::command::Command;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -7,6 +7,7 @@ use super::session::{Session, next_id};
 use super::state::{Creation, Place, State, is_random};
 use crate::collective::BucketPlan;
 use crate::layout::Layout;
+use crate::partition::ir::name;
 use burn::tensor::DType;
 use burn_ir::{TensorId, TensorIr, TensorStatus};
 use std::sync::atomic::Ordering;
@@ -111,6 +112,9 @@ impl<B: InnerBackend> Session<B> {
 
     /// Makes a tensor that was deferred.
     fn create(&self, state: &mut State, out: &TensorIr, creation: Creation, layout: &Layout) {
+        if let Creation::Op(op) = &creation {
+            state.log.created(name(op), layout);
+        }
         let command = match creation {
             Creation::Data { data, .. } => Command::Upload {
                 out: out.id,
@@ -202,4 +206,3 @@ impl<B: InnerBackend> Session<B> {
         }
     }
 }
-

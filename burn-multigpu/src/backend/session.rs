@@ -228,12 +228,8 @@ impl<B: InnerBackend> Session<B> {
     pub(super) fn close(&self) {
         self.health.report(Fault::closed(&self.name()));
         self.queues.iter().for_each(|queue| queue.close());
-        let threads = std::mem::take(
-            &mut *self
-                .threads
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for (thread, member) in threads.into_iter().zip(&self.core.members) {
             join_within(thread, CLOSE_GRACE, &member.label);
         }

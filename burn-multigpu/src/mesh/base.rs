@@ -2,9 +2,9 @@
 
 use super::describe::describe;
 use super::discover::MeshBackend;
-use crate::backend::OperationStats;
 use super::member::{Member, table};
 use super::spec::{MeshSpec, compiled, in_variable};
+use crate::backend::OperationStats;
 use crate::collective::{CollectiveOps, CollectiveStats, Counters, Transfers, select};
 use crate::error::{Error, Result};
 use crate::worker::WorkerPool;

@@ -5,6 +5,7 @@
 //! of [`OperationIr::inputs`] and [`OperationIr::outputs`], and it has no default: an operation
 //! that a later version of Burn adds is a compile error here and not a silent fallback.
 
+use super::inner::InnerOp;
 use burn_ir::{
     BaseOperationIr, BoolOperationIr, FloatOperationIr, IntOperationIr, ModuleOperationIr,
     NumericOperationIr, OperationIr, TensorIr,
@@ -309,7 +310,7 @@ pub(crate) fn name(op: &OperationIr) -> &'static str {
         OperationIr::Float(_, op) => Float::name(op),
         OperationIr::Module(op) => Module::name(op),
         OperationIr::Init(_) => "Init",
-        OperationIr::Custom(_) => "Custom",
+        OperationIr::Custom(op) => InnerOp::of(op).map_or("Custom", InnerOp::name),
         OperationIr::Drop(_) => "Drop",
     }
 }

@@ -48,7 +48,9 @@ pub(crate) enum Gathered {
 impl Gathered {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Self::NoRule => "it has no rule for the dimension that is cut, and ran whole on every member",
+            Self::NoRule => {
+                "it has no rule for the dimension that is cut, and ran whole on every member"
+            }
             Self::Differently => "its inputs are cut differently",
             Self::NeededWhole => "every member needs this input whole",
         }
@@ -133,9 +135,7 @@ fn pass_partial(
         .map(|given| matches!(given, Given::Placed(Layout::Partial)))
         .collect();
     let count = partial.iter().filter(|partial| **partial).count();
-    let others_whole = given
-        .iter()
-        .all(|given| sharded(given).is_none());
+    let others_whole = given.iter().all(|given| sharded(given).is_none());
     let passes = match linear {
         Linear::No => false,
         Linear::Jointly => count == partial.len(),

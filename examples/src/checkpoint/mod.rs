@@ -107,6 +107,9 @@ impl Checkpoint {
             Classifier::Cnn(model) => {
                 write_record::<B::InnerBackend, _>(model.into_record(), &path)
             }
+            Classifier::Transformer(model) => {
+                write_record::<B::InnerBackend, _>(model.into_record(), &path)
+            }
         }?;
         write_record::<B, _>(optimizer, &self.path(OPTIMIZER.1))?;
 
@@ -180,6 +183,9 @@ impl Checkpoint {
                 }
                 Classifier::Cnn(model) => {
                     Classifier::Cnn(model.load_record(read_record::<B, _>(&path, device)?))
+                }
+                Classifier::Transformer(model) => {
+                    Classifier::Transformer(model.load_record(read_record::<B, _>(&path, device)?))
                 }
             },
         )

@@ -90,12 +90,14 @@ impl<B: InnerBackend> Primitive<B> {
             (_, Self::Float(tensor)) => Self::Float(path.float::<B>(tensor, device)?),
             (Transfer::Peer, Self::Int(tensor)) => Self::Int(B::int_to_device(tensor, device)),
             (Transfer::Peer, Self::Bool(tensor)) => Self::Bool(B::bool_to_device(tensor, device)),
-            (Transfer::Host, Self::Int(tensor)) => {
-                Self::Int(B::int_from_data(read_sync(B::int_into_data(tensor))?, device))
-            }
-            (Transfer::Host, Self::Bool(tensor)) => {
-                Self::Bool(B::bool_from_data(read_sync(B::bool_into_data(tensor))?, device))
-            }
+            (Transfer::Host, Self::Int(tensor)) => Self::Int(B::int_from_data(
+                read_sync(B::int_into_data(tensor))?,
+                device,
+            )),
+            (Transfer::Host, Self::Bool(tensor)) => Self::Bool(B::bool_from_data(
+                read_sync(B::bool_into_data(tensor))?,
+                device,
+            )),
         })
     }
 

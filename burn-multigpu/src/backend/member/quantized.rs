@@ -2,8 +2,8 @@
 //! itself; they are always whole.
 
 use super::super::InnerBackend;
-use super::worker::{Stop, Worker};
 use super::Primitive;
+use super::worker::{Stop, Worker};
 use burn::tensor::backend::ExecutionError;
 use burn::tensor::{TensorData, read_sync};
 use burn_backend::quantization::QuantizationParametersPrimitive;
@@ -102,7 +102,10 @@ impl<B: InnerBackend> Worker<B> {
         Ok(())
     }
 
-    pub(super) fn read_quantized(&mut self, tensor: &TensorIr) -> Result<TensorData, ExecutionError> {
+    pub(super) fn read_quantized(
+        &mut self,
+        tensor: &TensorIr,
+    ) -> Result<TensorData, ExecutionError> {
         let read = TensorIr {
             status: TensorStatus::ReadOnly,
             ..tensor.clone()
@@ -115,7 +118,7 @@ impl<B: InnerBackend> Worker<B> {
         }
     }
 
-    fn input(&self, tensor: &TensorIr) -> Primitive<B> {
+    pub(super) fn input(&self, tensor: &TensorIr) -> Primitive<B> {
         match tensor.status {
             TensorStatus::ReadWrite => self.take(tensor, tensor.shape.clone()),
             _ => self.part(tensor, tensor.shape.clone()),
@@ -125,14 +128,20 @@ impl<B: InnerBackend> Worker<B> {
     fn float_input(&self, tensor: &TensorIr) -> Result<burn_backend::tensor::FloatTensor<B>, Stop> {
         match self.input(tensor) {
             Primitive::Float(tensor) => Ok(tensor),
-            _ => Err(Stop::Device(format!("tensor {} is not of floats", tensor.id))),
+            _ => Err(Stop::Device(format!(
+                "tensor {} is not of floats",
+                tensor.id
+            ))),
         }
     }
 
     fn int_input(&self, tensor: &TensorIr) -> Result<IntTensor<B>, Stop> {
         match self.input(tensor) {
             Primitive::Int(tensor) => Ok(tensor),
-            _ => Err(Stop::Device(format!("tensor {} is not of integers", tensor.id))),
+            _ => Err(Stop::Device(format!(
+                "tensor {} is not of integers",
+                tensor.id
+            ))),
         }
     }
 }

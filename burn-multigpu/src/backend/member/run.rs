@@ -85,6 +85,8 @@ impl<B: InnerBackend> Worker<B> {
     fn run_op(&mut self, op: OperationIr) -> Result<(), Stop> {
         if let OperationIr::Drop(tensor) = &op {
             self.quantized.remove(tensor.id);
+        } else if let OperationIr::Custom(op) = &op {
+            return self.run_inner(op);
         } else if is_quantized(&op) {
             return self.run_quantized(&op);
         }

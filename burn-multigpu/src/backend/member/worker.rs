@@ -124,7 +124,11 @@ impl<B: InnerBackend> Worker<B> {
     }
 
     /// A member's part of a tensor; its own handle stays.
-    pub(super) fn part(&self, tensor: &TensorIr, shape: burn::tensor::Shape) -> super::Primitive<B> {
+    pub(super) fn part(
+        &self,
+        tensor: &TensorIr,
+        shape: burn::tensor::Shape,
+    ) -> super::Primitive<B> {
         let read = TensorIr {
             status: TensorStatus::ReadOnly,
             shape,
@@ -135,7 +139,11 @@ impl<B: InnerBackend> Worker<B> {
     }
 
     /// Takes a tensor out of the runner.
-    pub(super) fn take(&self, tensor: &TensorIr, shape: burn::tensor::Shape) -> super::Primitive<B> {
+    pub(super) fn take(
+        &self,
+        tensor: &TensorIr,
+        shape: burn::tensor::Shape,
+    ) -> super::Primitive<B> {
         let taken = TensorIr {
             status: TensorStatus::ReadWrite,
             shape,

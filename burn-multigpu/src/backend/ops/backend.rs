@@ -3,7 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use burn_backend::ops::{ActivationOps, TransactionOps};
+use burn_backend::ops::TransactionOps;
 use burn_backend::tensor::Device;
 use burn_backend::{Backend, BackendTypes, DType, DTypeUsageSet, ExecutionError};
 use burn_router::{RouterTensor, RunnerClient};
@@ -81,5 +81,4 @@ impl<B: InnerBackend> Backend for MultiGpu<B> {
 }
 
 // The defaults are made of the other operations, activations by the rules that partition those.
-impl<B: InnerBackend> ActivationOps<Self> for MultiGpu<B> {}
 impl<B: InnerBackend> TransactionOps<Self> for MultiGpu<B> {}

@@ -12,10 +12,10 @@ use burn_backend::{
 use burn_ir::{BaseOperationIr, FloatOperationIr, NumericOperationIr, OperationIr};
 use burn_router::RunnerClient;
 
-use super::MultiGpu;
 use super::create::{create, full, random};
 use super::forward::{Router, forward};
 use super::transfer::{read, to_device};
+use super::{MultiGpu, inner};
 use crate::backend::{InnerBackend, MeshClient};
 
 impl<B: InnerBackend> FloatTensorOps<Self> for MultiGpu<B> {
@@ -85,6 +85,28 @@ impl<B: InnerBackend> FloatTensorOps<Self> for MultiGpu<B> {
         random(shape, distribution, device, dtype.into(), |desc| {
             OperationIr::Float(desc.out.dtype, FloatOperationIr::Random(desc))
         })
+    }
+
+    fn float_sort(tensor: FloatTensor<Self>, dim: usize, descending: bool) -> FloatTensor<Self> {
+        inner::sort(tensor, dim, descending)
+    }
+
+    fn float_sort_with_indices(
+        tensor: FloatTensor<Self>,
+        dim: usize,
+        descending: bool,
+        indices_dtype: IntDType,
+    ) -> (FloatTensor<Self>, IntTensor<Self>) {
+        inner::sort_with_indices(tensor, dim, descending, indices_dtype.into())
+    }
+
+    fn float_argsort(
+        tensor: FloatTensor<Self>,
+        dim: usize,
+        descending: bool,
+        out_dtype: IntDType,
+    ) -> IntTensor<Self> {
+        inner::argsort(tensor, dim, descending, out_dtype.into())
     }
 
     forward! { FloatTensorOps:

@@ -13,10 +13,10 @@ use burn_ir::{
 };
 use burn_router::RunnerClient;
 
-use super::MultiGpu;
 use super::create::{create, full, random};
 use super::forward::{Router, forward};
 use super::transfer::{MeshTensor, read, to_device};
+use super::{MultiGpu, inner};
 use crate::backend::{InnerBackend, MeshClient};
 
 /// Registers a reduction that gives values and their indices.
@@ -137,6 +137,24 @@ impl<B: InnerBackend> IntTensorOps<Self> for MultiGpu<B> {
         dim: usize,
     ) -> (IntTensor<Self>, IntTensor<Self>) {
         reduce_with_indices(tensor, dim, NumericOperationIr::MinDimWithIndices)
+    }
+
+    fn int_sort(tensor: IntTensor<Self>, dim: usize, descending: bool) -> IntTensor<Self> {
+        inner::sort(tensor, dim, descending)
+    }
+
+    fn int_sort_with_indices(
+        tensor: IntTensor<Self>,
+        dim: usize,
+        descending: bool,
+    ) -> (IntTensor<Self>, IntTensor<Self>) {
+        let dtype = tensor.dtype();
+        inner::sort_with_indices(tensor, dim, descending, dtype)
+    }
+
+    fn int_argsort(tensor: IntTensor<Self>, dim: usize, descending: bool) -> IntTensor<Self> {
+        let dtype = tensor.dtype();
+        inner::argsort(tensor, dim, descending, dtype)
     }
 
     forward! { IntTensorOps:

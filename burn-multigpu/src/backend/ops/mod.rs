@@ -18,6 +18,7 @@
 //! | `create.rs` | how tensors come to be on a mesh |
 //! | `transfer.rs` | how they leave it: reads and moves to another mesh |
 //! | `float.rs`, `int.rs`, `bool.rs` | the operations of each kind of tensor |
+//! | `inner.rs` | operations that travel under a name of their own: activations |
 //! | `module.rs` | layers: convolutions, pooling, attention, Fourier transforms |
 //! | `quantized.rs` | quantized tensors |
 
@@ -26,6 +27,7 @@ mod bool;
 mod create;
 mod float;
 mod forward;
+mod inner;
 mod int;
 mod module;
 mod quantized;

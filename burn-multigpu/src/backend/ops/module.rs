@@ -9,9 +9,10 @@ use burn_backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn_ir::{IRfftOpIr, ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr};
 use burn_router::RunnerClient;
 
-use super::MultiGpu;
 use super::forward::{Router, forward};
+use super::{MultiGpu, inner};
 use crate::backend::InnerBackend;
+use crate::partition::inner::InnerOp;
 
 impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
     fn rfft(
@@ -158,6 +159,16 @@ impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
             out.mask_grad,
             out.bias_grad,
         )
+    }
+
+    fn layer_norm(
+        tensor: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: Option<FloatTensor<Self>>,
+        epsilon: f64,
+    ) -> FloatTensor<Self> {
+        let inputs = [tensor, gamma].into_iter().chain(beta).collect();
+        inner::like_first(InnerOp::LayerNorm { epsilon }, inputs)
     }
 
     forward! { ModuleOps:

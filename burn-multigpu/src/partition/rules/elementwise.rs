@@ -34,7 +34,7 @@ pub(super) fn mask_fill(op: &MaskFillOpIr) -> Rule {
 }
 
 /// A factor for each dimension of the output.
-pub(super) fn broadcast(inputs: &[&TensorIr], out: &TensorIr) -> Vec<Factor> {
+pub(in super::super) fn broadcast(inputs: &[&TensorIr], out: &TensorIr) -> Vec<Factor> {
     (0..out.shape.num_dims())
         .filter(|&dim| size(out, dim) > 1)
         .map(|dim| {

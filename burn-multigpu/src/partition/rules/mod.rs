@@ -22,6 +22,9 @@ mod shape;
 #[cfg(test)]
 pub(super) mod testing;
 
+pub(super) use elementwise::broadcast;
+
+use super::inner::InnerOp;
 use super::rule::{Factor, Linear, Rule, along, onto};
 use burn_backend::DType;
 use burn_ir::{
@@ -45,7 +48,8 @@ pub(crate) fn rule(op: &OperationIr) -> Rule {
         OperationIr::Int(op) => int(op),
         OperationIr::Float(_, op) => float(op),
         OperationIr::Module(op) => module(op),
-        OperationIr::Init(_) | OperationIr::Custom(_) | OperationIr::Drop(_) => Rule::none(),
+        OperationIr::Custom(op) => InnerOp::of(op).map_or_else(Rule::none, |inner| inner.rule(op)),
+        OperationIr::Init(_) | OperationIr::Drop(_) => Rule::none(),
     }
 }
 
@@ -211,7 +215,7 @@ fn dims(tensor: &TensorIr) -> std::ops::Range<usize> {
 
 /// A factor for each of these dimensions of `like` that has several elements, along which all
 /// inputs are cut and all outputs come in parts.
-fn passing(
+pub(super) fn passing(
     like: &TensorIr,
     dims: impl IntoIterator<Item = usize>,
     inputs: usize,

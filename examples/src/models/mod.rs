@@ -1,32 +1,36 @@
-//! The two networks that the program trains, as ordinary Burn modules: nothing in them knows of a
-//! mesh.
+//! The networks that the program trains, as ordinary Burn modules: nothing in them knows of a mesh.
 
-use burn::config::Config;
+mod cnn;
+mod mlp;
+mod transformer;
+
+pub use cnn::{Cnn, CnnConfig};
+pub use mlp::{Mlp, MlpConfig};
+pub use transformer::{Transformer, TransformerConfig};
+
 use burn::module::{Module, ModuleMapper, Param};
-use burn::nn::conv::{Conv2d, Conv2dConfig};
 use burn::nn::loss::CrossEntropyLossConfig;
-use burn::nn::pool::{MaxPool2d, MaxPool2dConfig};
-use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig, PaddingConfig2d};
 use burn::prelude::Backend;
-use burn::tensor::activation::relu;
 use burn::tensor::{DType, Int, Tensor, TensorData};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::data::{CLASSES, SIDE};
-
 /// Which network.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum, Default,
 )]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum ModelKind {
     /// Two linear layers.
     Mlp,
     /// Two convolutions and two linear layers.
     #[default]
     Cnn,
+    /// The same with a batch norm after each convolution.
+    CnnNorm,
+    /// Attention over the patches of an image.
+    Transformer,
 }
 
 impl std::fmt::Display for ModelKind {
@@ -34,109 +38,13 @@ impl std::fmt::Display for ModelKind {
         f.write_str(match self {
             Self::Mlp => "mlp",
             Self::Cnn => "cnn",
+            Self::CnnNorm => "cnn-norm",
+            Self::Transformer => "transformer",
         })
     }
 }
 
-/// Configuration of [`Mlp`].
-#[derive(Config, Debug)]
-pub struct MlpConfig {
-    /// Width of the hidden layer.
-    #[config(default = 256)]
-    pub hidden: usize,
-    /// Probability with which a hidden activation is dropped in training.
-    #[config(default = 0.0)]
-    pub dropout: f64,
-}
-
-/// 784 pixels, a hidden layer, ten digits.
-#[derive(Module, Debug)]
-pub struct Mlp<B: Backend> {
-    hidden: Linear<B>,
-    output: Linear<B>,
-    dropout: Dropout,
-}
-
-impl MlpConfig {
-    /// The network with Burn's own initial parameters.
-    pub fn init<B: Backend>(&self, device: &B::Device) -> Mlp<B> {
-        Mlp {
-            hidden: LinearConfig::new(SIDE * SIDE, self.hidden).init(device),
-            output: LinearConfig::new(self.hidden, CLASSES).init(device),
-            dropout: DropoutConfig::new(self.dropout).init(),
-        }
-    }
-}
-
-impl<B: Backend> Mlp<B> {
-    /// The logits, `[items, 10]`, of images, `[items, 28, 28]`.
-    pub fn forward(&self, images: Tensor<B, 3>) -> Tensor<B, 2> {
-        let x = relu(self.hidden.forward(images.flatten::<2>(1, 2)));
-        self.output.forward(self.dropout.forward(x))
-    }
-}
-
-/// Configuration of [`Cnn`].
-#[derive(Config, Debug)]
-pub struct CnnConfig {
-    /// Channels after the first convolution.
-    #[config(default = 16)]
-    pub channels1: usize,
-    /// Channels after the second convolution.
-    #[config(default = 32)]
-    pub channels2: usize,
-    /// Width of the hidden linear layer.
-    #[config(default = 128)]
-    pub hidden: usize,
-    /// Probability with which a hidden activation is dropped in training.
-    #[config(default = 0.0)]
-    pub dropout: f64,
-}
-
-/// Two convolutions of 3x3, each with a ReLU and a pooling of 2x2, then two linear layers. There is no batch
-/// norm in it: its statistics would be those of a replica's part of the batch.
-#[derive(Module, Debug)]
-pub struct Cnn<B: Backend> {
-    conv1: Conv2d<B>,
-    conv2: Conv2d<B>,
-    pool: MaxPool2d,
-    hidden: Linear<B>,
-    output: Linear<B>,
-    dropout: Dropout,
-}
-
-impl CnnConfig {
-    /// The network with Burn's own initial parameters.
-    pub fn init<B: Backend>(&self, device: &B::Device) -> Cnn<B> {
-        let conv = |channels| {
-            Conv2dConfig::new(channels, [3, 3])
-                .with_padding(PaddingConfig2d::Same)
-                .init(device)
-        };
-        let pooled = SIDE / 4;
-        Cnn {
-            conv1: conv([1, self.channels1]),
-            conv2: conv([self.channels1, self.channels2]),
-            pool: MaxPool2dConfig::new([2, 2]).with_strides([2, 2]).init(),
-            hidden: LinearConfig::new(self.channels2 * pooled * pooled, self.hidden).init(device),
-            output: LinearConfig::new(self.hidden, CLASSES).init(device),
-            dropout: DropoutConfig::new(self.dropout).init(),
-        }
-    }
-}
-
-impl<B: Backend> Cnn<B> {
-    /// The logits, `[items, 10]`, of images, `[items, 28, 28]`.
-    pub fn forward(&self, images: Tensor<B, 3>) -> Tensor<B, 2> {
-        let x = images.unsqueeze_dim::<4>(1);
-        let x = self.pool.forward(relu(self.conv1.forward(x)));
-        let x = self.pool.forward(relu(self.conv2.forward(x)));
-        let x = relu(self.hidden.forward(x.flatten::<2>(1, 3)));
-        self.output.forward(self.dropout.forward(x))
-    }
-}
-
-/// Either network behind one type, so that commands are written once. Checkpoints hold the network
+/// Any of the networks behind one type, so that commands are written once. Checkpoints hold the network
 /// inside, and so a program that knows only [`Cnn`] loads them.
 // There is one of it per device, and Burn's `Module` is not for boxes.
 #[allow(clippy::large_enum_variant)]
@@ -146,6 +54,8 @@ pub enum Classifier<B: Backend> {
     Mlp(Mlp<B>),
     /// Two convolutions and two linear layers.
     Cnn(Cnn<B>),
+    /// Attention over the patches of an image.
+    Transformer(Transformer<B>),
 }
 
 impl<B: Backend> Classifier<B> {
@@ -163,12 +73,22 @@ impl<B: Backend> Classifier<B> {
     ) -> Self {
         let model = match kind {
             ModelKind::Mlp => Self::Mlp(MlpConfig::new().with_dropout(dropout).init(device)),
-            ModelKind::Cnn => Self::Cnn(CnnConfig::new().with_dropout(dropout).init(device)),
+            ModelKind::Cnn | ModelKind::CnnNorm => {
+                let config = CnnConfig::new()
+                    .with_dropout(dropout)
+                    .with_batch_norm(kind == ModelKind::CnnNorm);
+                Self::Cnn(config.init(device))
+            }
+            ModelKind::Transformer => {
+                let config = TransformerConfig::new().with_dropout(dropout);
+                Self::Transformer(config.init(device))
+            }
         };
         model.map(&mut Seeded {
             rng: StdRng::seed_from_u64(seed),
             bound: 0.0,
             dtype,
+            within: Vec::new(),
         })
     }
 
@@ -177,6 +97,7 @@ impl<B: Backend> Classifier<B> {
         match self {
             Self::Mlp(model) => model.forward(images),
             Self::Cnn(model) => model.forward(images),
+            Self::Transformer(model) => model.forward(images),
         }
     }
 
@@ -200,28 +121,48 @@ impl<B: Backend> Classifier<B> {
         match self {
             Self::Mlp(model) => &model.output.weight,
             Self::Cnn(model) => &model.output.weight,
+            Self::Transformer(model) => &model.output.weight,
         }
     }
 
-    /// Which of the two it is.
+    /// Which of them it is.
     pub fn kind(&self) -> ModelKind {
         match self {
             Self::Mlp(_) => ModelKind::Mlp,
+            Self::Cnn(model) if model.has_batch_norm() => ModelKind::CnnNorm,
             Self::Cnn(_) => ModelKind::Cnn,
+            Self::Transformer(_) => ModelKind::Transformer,
         }
     }
 }
 
-/// Replaces parameters by uniform numbers in `±1/sqrt(inputs)`.
+/// Replaces parameters by uniform numbers in `±1/sqrt(inputs)`; norms keep their ones and zeros.
 struct Seeded {
     rng: StdRng,
     /// Of the weight seen last: the bias that follows it has the same.
     bound: f32,
     dtype: DType,
+    /// The modules that the parameter is in, from the outside in.
+    within: Vec<String>,
 }
 
 impl<B: Backend> ModuleMapper<B> for Seeded {
+    fn enter_module(&mut self, _name: &str, container_type: &str) {
+        self.within.push(container_type.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.within.pop();
+    }
+
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
+        if self
+            .within
+            .last()
+            .is_some_and(|name| name.ends_with("Norm"))
+        {
+            return param.map(|value| value.cast(self.dtype));
+        }
         // Neither the shape nor the device needs Burn's own value, which is never drawn.
         let (dims, device) = (param.lazy_shape().dims::<D>(), param.lazy_device());
         let inputs = match D {
@@ -251,31 +192,47 @@ mod tests {
 
     type B = Autodiff<Flex>;
 
+    const KINDS: [ModelKind; 4] = [
+        ModelKind::Mlp,
+        ModelKind::Cnn,
+        ModelKind::CnnNorm,
+        ModelKind::Transformer,
+    ];
+
     fn seeded(kind: ModelKind, seed: u64, dtype: DType) -> Classifier<B> {
         Classifier::seeded(kind, 0.25, seed, &Default::default(), dtype)
     }
 
     #[test]
     fn a_seed_is_a_network() {
-        for kind in [ModelKind::Mlp, ModelKind::Cnn] {
+        for kind in KINDS {
             let model = seeded(kind, 7, DType::F32);
             assert_eq!(model.kind(), kind);
             let values = parameters(&model.valid());
             assert_eq!(values, parameters(&seeded(kind, 7, DType::F32).valid()));
             assert_ne!(values, parameters(&seeded(kind, 8, DType::F32).valid()));
-            // Biases are as Burn draws them, and not zero.
-            assert!(
-                values
-                    .iter()
-                    .all(|(_, tensor)| tensor.iter().any(|&x| x != 0.0))
-            );
+            // Biases are as Burn draws them, and not zero; those of norms are.
+            let zeros = values
+                .iter()
+                .filter(|(_, tensor)| tensor.iter().all(|&x| x == 0.0));
+            let norms = match kind {
+                ModelKind::Mlp | ModelKind::Cnn => 0,
+                // The shift and the running mean of each.
+                ModelKind::CnnNorm => 4,
+                ModelKind::Transformer => 5,
+            };
+            assert_eq!(zeros.count(), norms, "{kind}");
         }
     }
 
     #[test]
     fn every_parameter_gets_a_gradient_of_its_own_dtype() {
         let device = Default::default();
-        for (kind, dtype) in [(ModelKind::Mlp, DType::F64), (ModelKind::Cnn, DType::F32)] {
+        for (kind, dtype) in [
+            (ModelKind::Mlp, DType::F64),
+            (ModelKind::Cnn, DType::F32),
+            (ModelKind::Transformer, DType::F64),
+        ] {
             let model = seeded(kind, 7, dtype);
             let images = Tensor::<B, 3>::ones([3, SIDE, SIDE], (&device, dtype));
             let targets = Tensor::from_data([1, 0, 9], &device);
