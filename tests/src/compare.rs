@@ -42,10 +42,18 @@ pub fn values<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f64> {
 
 /// `max |a - b| / max |a|`; the absolute difference where `a` is 0. NaN counts as infinite.
 pub fn difference(a: &[f64], b: &[f64]) -> f64 {
+    difference_above(a, b, 0.0)
+}
+
+fn difference_above(a: &[f64], b: &[f64], floor: f64) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths differ");
     let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, worse);
-    let scale = a.iter().map(|a| a.abs()).fold(0.0, worse);
+    let scale = largest(a).max(floor);
     if scale > 0.0 { worst / scale } else { worst }
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().map(|a| a.abs()).fold(0.0, worse)
 }
 
 fn worse(a: f64, b: f64) -> f64 {
@@ -70,12 +78,17 @@ pub fn params_difference<B: Backend, M: Module<B>>(a: &M, b: &M) -> f64 {
 }
 
 /// The largest [`difference`] over two lists of gradients, which must exist in the same places.
+///
+/// A gradient that is zero but for rounding (that of the bias of attention's keys, which softmax
+/// takes away again) has no scale of its own: a tensor's scale is at least a millionth of the
+/// largest element of all.
 pub fn grads_difference(a: &[Option<Vec<f64>>], b: &[Option<Vec<f64>>]) -> f64 {
     assert_eq!(a.len(), b.len());
+    let floor = 1e-6 * a.iter().flatten().map(|a| largest(a)).fold(0.0, worse);
     a.iter()
         .zip(b)
         .map(|(a, b)| match (a, b) {
-            (Some(a), Some(b)) => difference(a, b),
+            (Some(a), Some(b)) => difference_above(a, b, floor),
             (None, None) => 0.0,
             _ => panic!("one has a gradient where the other has none"),
         })

@@ -5,6 +5,8 @@ pub mod compare;
 pub mod models;
 pub mod single;
 
+pub use burn_std::device::Device;
+
 use std::sync::{Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Burn's random generators belong to the process. Tests that draw hold this for reading; those

@@ -434,14 +434,14 @@ mod tests {
 
     #[test]
     fn data_from_the_host_is_a_batch_where_the_operation_allows_it() {
-        let op = OperationIr::Module(ModuleOperationIr::Embedding(EmbeddingOpIr::create(
-            used([10, 4]),
-            TensorIr {
+        let op = OperationIr::Module(ModuleOperationIr::Embedding(EmbeddingOpIr {
+            weights: used([10, 4]),
+            indices: TensorIr {
                 dtype: DType::I32,
                 ..used([5, 3])
             },
-            id,
-        )));
+            out: TensorIr::uninit(id(), Shape::new([5, 3, 4]), DType::F32),
+        }));
         let free = Given::Free {
             host: true,
             zero: false,

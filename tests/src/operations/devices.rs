@@ -53,19 +53,19 @@ impl<B: Backend> Place<B> for One<B> {
 type Kept = (Box<dyn Fn() -> TensorData>, TensorData);
 
 /// A mesh.
-pub struct OnMesh<'a, B: InnerBackend> {
+pub struct OnMesh<B: InnerBackend> {
     inputs: Inputs,
-    mesh: &'a Mesh<B>,
+    mesh: Mesh<B>,
     other: MeshDevice<B>,
     kept: Option<RefCell<Vec<Kept>>>,
 }
 
-impl<'a, B: InnerBackend> OnMesh<'a, B> {
+impl<B: InnerBackend> OnMesh<B> {
     /// This mesh, with another one to move tensors to. `keep` holds on to the inputs.
-    pub fn new(inputs: Inputs, mesh: &'a Mesh<B>, other: &Mesh<B>, keep: bool) -> Self {
+    pub fn new(inputs: Inputs, mesh: &Mesh<B>, other: &Mesh<B>, keep: bool) -> Self {
         Self {
             inputs,
-            mesh,
+            mesh: mesh.clone(),
             other: other.device(),
             kept: keep.then(RefCell::default),
         }
@@ -114,7 +114,7 @@ impl<'a, B: InnerBackend> OnMesh<'a, B> {
     }
 }
 
-impl<B: InnerBackend> Place<MultiGpu<B>> for OnMesh<'_, B> {
+impl<B: InnerBackend> Place<MultiGpu<B>> for OnMesh<B> {
     fn inputs(&self) -> &Inputs {
         &self.inputs
     }
@@ -170,10 +170,10 @@ impl<B: InnerBackend> Place<MultiGpu<B>> for OnMesh<'_, B> {
     }
 }
 
-impl<B: InnerBackend> fmt::Debug for OnMesh<'_, B> {
+impl<B: InnerBackend> fmt::Debug for OnMesh<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnMesh")
-            .field("mesh", self.mesh)
+            .field("mesh", &self.mesh)
             .field("inputs", &self.inputs)
             .finish_non_exhaustive()
     }

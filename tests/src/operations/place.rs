@@ -117,8 +117,7 @@ impl Inputs {
 
 /// A number that looks random (splitmix64).
 pub fn mix(stream: usize, index: usize) -> u64 {
-    let mut z = ((stream as u64) << 32 | index as u64).wrapping_add(1) * 0x9e37_79b9;
-    z = z.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut z = (((stream as u64) << 32 | index as u64) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -4,6 +4,7 @@
 mod collectives;
 #[cfg(feature = "gpu")]
 mod cuda;
+mod decorator;
 mod device;
 mod engine;
 mod failures;

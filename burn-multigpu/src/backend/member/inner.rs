@@ -6,7 +6,7 @@ use super::worker::{Stop, Worker};
 use crate::partition::inner::InnerOp;
 use burn_backend::Scalar;
 use burn_backend::tensor::FloatTensor;
-use burn_ir::CustomOpIr;
+use burn_ir::{CastOpIr, CustomOpIr};
 
 impl<B: InnerBackend> Worker<B> {
     pub(super) fn run_inner(&self, op: &CustomOpIr) -> Result<(), Stop> {
@@ -24,6 +24,18 @@ impl<B: InnerBackend> Worker<B> {
         for (out, tensor) in op.outputs.iter().zip(results) {
             self.register(out.id, tensor, out.shape.clone(), out.dtype);
         }
+        Ok(())
+    }
+}
+
+impl<B: InnerBackend> Worker<B> {
+    /// A conversion between types of integers, which the router sends and its runner cannot run.
+    pub(super) fn cast_int(&self, op: &CastOpIr) -> Result<(), Stop> {
+        let Primitive::Int(tensor) = self.input(&op.input) else {
+            return Err(Stop::Device("its input is not of integers".to_string()));
+        };
+        let cast = Primitive::Int(B::int_cast(tensor, op.out.dtype.into()));
+        self.register(op.out.id, cast, op.out.shape.clone(), op.out.dtype);
         Ok(())
     }
 }

@@ -87,6 +87,8 @@ impl<B: InnerBackend> Worker<B> {
             self.quantized.remove(tensor.id);
         } else if let OperationIr::Custom(op) = &op {
             return self.run_inner(op);
+        } else if let OperationIr::BaseInt(BaseOperationIr::Cast(op)) = &op {
+            return self.cast_int(op);
         } else if is_quantized(&op) {
             return self.run_quantized(&op);
         }

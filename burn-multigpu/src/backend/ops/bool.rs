@@ -19,8 +19,10 @@ impl<B: InnerBackend> BoolTensorOps<Self> for MultiGpu<B> {
         device.client().register_tensor_data(data)
     }
 
-    async fn bool_into_data(tensor: BoolTensor<Self>) -> Result<TensorData, ExecutionError> {
-        read(tensor).await
+    fn bool_into_data(
+        tensor: BoolTensor<Self>,
+    ) -> impl Future<Output = Result<TensorData, ExecutionError>> + Send {
+        read(tensor)
     }
 
     fn bool_device(tensor: &BoolTensor<Self>) -> Device<Self> {

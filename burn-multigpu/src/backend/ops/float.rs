@@ -4,17 +4,21 @@
 //! tensors must be of one type, which a float and an int are not, and panics. The default, by way
 //! of `float_powf`, is what the backends inside do.
 
-use burn_backend::ops::FloatTensorOps;
+use burn_backend::TensorMetadata;
+use burn_backend::ops::{FloatTensorOps, GridSampleOptions};
 use burn_backend::tensor::{BoolTensor, Device, FloatTensor, IndexingUpdateOp, IntTensor};
 use burn_backend::{
     BoolDType, Distribution, ExecutionError, FloatDType, IntDType, Scalar, Shape, Slice, TensorData,
 };
-use burn_ir::{BaseOperationIr, FloatOperationIr, NumericOperationIr, OperationIr};
+use burn_ir::{
+    BaseOperationIr, FloatOperationIr, GridSample2dOpIr, NumericOperationIr, OperationIr,
+    OperationOutput, ReduceDimOpIr, ReduceOpIr, UnaryOpIr,
+};
 use burn_router::RunnerClient;
 
 use super::create::{create, full, random};
 use super::forward::{Router, forward};
-use super::transfer::{read, to_device};
+use super::transfer::{MeshTensor, read, to_device};
 use super::{MultiGpu, inner};
 use crate::backend::{InnerBackend, MeshClient};
 
@@ -23,8 +27,10 @@ impl<B: InnerBackend> FloatTensorOps<Self> for MultiGpu<B> {
         device.client().register_tensor_data(data)
     }
 
-    async fn float_into_data(tensor: FloatTensor<Self>) -> Result<TensorData, ExecutionError> {
-        read(tensor).await
+    fn float_into_data(
+        tensor: FloatTensor<Self>,
+    ) -> impl Future<Output = Result<TensorData, ExecutionError>> + Send {
+        read(tensor)
     }
 
     fn float_device(tensor: &FloatTensor<Self>) -> Device<Self> {
@@ -107,6 +113,48 @@ impl<B: InnerBackend> FloatTensorOps<Self> for MultiGpu<B> {
         out_dtype: IntDType,
     ) -> IntTensor<Self> {
         inner::argsort(tensor, dim, descending, out_dtype.into())
+    }
+
+    fn float_is_nan(tensor: FloatTensor<Self>, out_dtype: BoolDType) -> BoolTensor<Self> {
+        special::<B>(tensor, out_dtype, FloatOperationIr::IsNan)
+    }
+
+    fn float_is_inf(tensor: FloatTensor<Self>, out_dtype: BoolDType) -> BoolTensor<Self> {
+        special::<B>(tensor, out_dtype, FloatOperationIr::IsInf)
+    }
+
+    fn float_max_abs(tensor: FloatTensor<Self>) -> FloatTensor<Self> {
+        let client = tensor.client.clone();
+        let desc = ReduceOpIr::create(tensor.into_ir(), || client.create_empty_handle());
+        let op = NumericOperationIr::MaxAbs(desc.clone());
+        client
+            .register(OperationIr::NumericFloat(desc.out.dtype, op))
+            .output()
+    }
+
+    fn float_max_abs_dim(tensor: FloatTensor<Self>, dim: usize) -> FloatTensor<Self> {
+        let client = tensor.client.clone();
+        let desc = ReduceDimOpIr::create(tensor.into_ir(), dim, 1, || client.create_empty_handle());
+        let op = NumericOperationIr::MaxAbsDim(desc.clone());
+        client
+            .register(OperationIr::NumericFloat(desc.out.dtype, op))
+            .output()
+    }
+
+    fn float_grid_sample_2d(
+        tensor: FloatTensor<Self>,
+        grid: FloatTensor<Self>,
+        options: GridSampleOptions,
+    ) -> FloatTensor<Self> {
+        let client = tensor.client.clone();
+        let desc =
+            GridSample2dOpIr::create(tensor.into_ir(), grid.into_ir(), options.into(), || {
+                client.create_empty_handle()
+            });
+        let op = FloatOperationIr::GridSample2d(desc.clone());
+        client
+            .register(OperationIr::Float(desc.out.dtype, op))
+            .output()
     }
 
     forward! { FloatTensorOps:
@@ -317,4 +365,20 @@ impl<B: InnerBackend> FloatTensorOps<Self> for MultiGpu<B> {
             step: usize,
         ) -> FloatTensor<Self>;
     }
+}
+
+/// Which elements are of a special kind.
+fn special<B: InnerBackend>(
+    tensor: MeshTensor<B>,
+    out_dtype: BoolDType,
+    op: impl FnOnce(UnaryOpIr) -> FloatOperationIr,
+) -> MeshTensor<B> {
+    let client = tensor.client.clone();
+    let dtype = tensor.dtype();
+    let desc = UnaryOpIr::create_comparison(tensor.into_ir(), out_dtype.into(), || {
+        client.create_empty_handle()
+    });
+    client
+        .register(OperationIr::Float(dtype, op(desc)))
+        .output()
 }

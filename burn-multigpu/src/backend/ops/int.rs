@@ -45,8 +45,10 @@ impl<B: InnerBackend> IntTensorOps<Self> for MultiGpu<B> {
         device.client().register_tensor_data(data)
     }
 
-    async fn int_into_data(tensor: IntTensor<Self>) -> Result<TensorData, ExecutionError> {
-        read(tensor).await
+    fn int_into_data(
+        tensor: IntTensor<Self>,
+    ) -> impl Future<Output = Result<TensorData, ExecutionError>> + Send {
+        read(tensor)
     }
 
     fn int_device(tensor: &IntTensor<Self>) -> Device<Self> {

@@ -1,17 +1,22 @@
 //! Operations of layers.
 
+use burn_backend::TensorMetadata;
 use burn_backend::ops::{
     AttentionModuleOptions, ConvOptions, ConvTransposeOptions, DeformConv2dBackward,
     DeformConvOptions, InterpolateOptions, MaxPool1dBackward, MaxPool1dWithIndices,
     MaxPool2dBackward, MaxPool2dWithIndices, ModuleOps,
 };
 use burn_backend::tensor::{BoolTensor, FloatTensor, IntTensor};
-use burn_ir::{IRfftOpIr, ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr};
+use burn_ir::{
+    CtcLossBackwardOpIr, CtcLossOpIr, EmbeddingBackwardOpIr, EmbeddingOpIr, IRfftOpIr,
+    ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr,
+};
 use burn_router::RunnerClient;
 
 use super::forward::{Router, forward};
+use super::transfer::MeshTensor;
 use super::{MultiGpu, inner};
-use crate::backend::InnerBackend;
+use crate::backend::{InnerBackend, MeshClient};
 use crate::partition::inner::InnerOp;
 
 impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
@@ -169,6 +174,80 @@ impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
     ) -> FloatTensor<Self> {
         let inputs = [tensor, gamma].into_iter().chain(beta).collect();
         inner::like_first(InnerOp::LayerNorm { epsilon }, inputs)
+    }
+
+    fn embedding(weights: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
+        let client = weights.client.clone();
+        let mut shape = indices.shape();
+        shape.push(weights.shape()[1]);
+        let out = TensorIr::uninit(client.create_empty_handle(), shape, weights.dtype());
+        let desc = EmbeddingOpIr {
+            weights: weights.into_ir(),
+            indices: indices.into_ir(),
+            out,
+        };
+        register(&client, ModuleOperationIr::Embedding(desc))
+    }
+
+    fn embedding_backward(
+        weights: FloatTensor<Self>,
+        output_grad: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let client = weights.client.clone();
+        let id = client.create_empty_handle();
+        let out = TensorIr::uninit(id, weights.shape(), output_grad.dtype());
+        let desc = EmbeddingBackwardOpIr {
+            weights: weights.into_ir(),
+            out_grad: output_grad.into_ir(),
+            indices: indices.into_ir(),
+            out,
+        };
+        register(&client, ModuleOperationIr::EmbeddingBackward(desc))
+    }
+
+    fn ctc_loss(
+        log_probs: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        input_lengths: IntTensor<Self>,
+        target_lengths: IntTensor<Self>,
+        blank: usize,
+    ) -> FloatTensor<Self> {
+        let client = log_probs.client.clone();
+        let desc = CtcLossOpIr::create(
+            log_probs.into_ir(),
+            targets.into_ir(),
+            input_lengths.into_ir(),
+            target_lengths.into_ir(),
+            blank,
+            || client.create_empty_handle(),
+        );
+        register(&client, ModuleOperationIr::CtcLoss(desc))
+    }
+
+    fn has_ctc_loss_backward() -> bool {
+        B::has_ctc_loss_backward()
+    }
+
+    fn ctc_loss_backward(
+        log_probs: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        input_lengths: IntTensor<Self>,
+        target_lengths: IntTensor<Self>,
+        grad_loss: FloatTensor<Self>,
+        blank: usize,
+    ) -> FloatTensor<Self> {
+        let client = log_probs.client.clone();
+        let desc = CtcLossBackwardOpIr::create(
+            log_probs.into_ir(),
+            targets.into_ir(),
+            input_lengths.into_ir(),
+            target_lengths.into_ir(),
+            grad_loss.into_ir(),
+            blank,
+            || client.create_empty_handle(),
+        );
+        register(&client, ModuleOperationIr::CtcLossBackward(desc))
     }
 
     forward! { ModuleOps:
@@ -361,4 +440,8 @@ impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
             options: AttentionModuleOptions,
         ) -> FloatTensor<Self>;
     }
+}
+
+fn register<B: InnerBackend>(client: &MeshClient<B>, op: ModuleOperationIr) -> MeshTensor<B> {
+    client.register(OperationIr::Module(op)).output()
 }

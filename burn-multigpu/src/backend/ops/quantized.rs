@@ -68,8 +68,10 @@ impl<B: InnerBackend> QTensorOps<Self> for MultiGpu<B> {
         to_device(tensor, device, MeshClient::register_constant)
     }
 
-    async fn q_into_data(tensor: QuantizedTensor<Self>) -> Result<TensorData, ExecutionError> {
-        read(tensor).await
+    fn q_into_data(
+        tensor: QuantizedTensor<Self>,
+    ) -> impl Future<Output = Result<TensorData, ExecutionError>> + Send {
+        read(tensor)
     }
 
     fn q_reshape(tensor: QuantizedTensor<Self>, shape: Shape) -> QuantizedTensor<Self> {

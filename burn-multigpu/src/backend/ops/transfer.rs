@@ -11,13 +11,14 @@ use crate::backend::{InnerBackend, MeshClient, MeshDevice};
 /// The tensor primitive of [`MultiGpu`](super::MultiGpu), of every kind.
 pub(super) type MeshTensor<B> = RouterTensor<MeshClient<B>>;
 
-/// Reads a tensor, in the element type that it has.
-pub(super) async fn read<B: InnerBackend>(
+/// Reads a tensor, in the element type that it has. The read is queued at once, so that several
+/// can be under way before the first is awaited.
+pub(super) fn read<B: InnerBackend>(
     tensor: MeshTensor<B>,
-) -> Result<TensorData, ExecutionError> {
+) -> impl Future<Output = Result<TensorData, ExecutionError>> + Send + use<B> {
     let client = tensor.client.clone();
 
-    client.read_tensor_async(tensor.into_ir()).await
+    client.read_tensor_async(tensor.into_ir())
 }
 
 /// The tensor on another mesh, where `place` puts its data. Waits for the data.
