@@ -9,7 +9,7 @@ use burn_backend::ops::{
 use burn_backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn_ir::{
     CtcLossBackwardOpIr, CtcLossOpIr, EmbeddingBackwardOpIr, EmbeddingOpIr, IRfftOpIr,
-    ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr,
+    ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr, TensorIr,
 };
 use burn_router::RunnerClient;
 
