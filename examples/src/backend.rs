@@ -2,12 +2,14 @@
 //! backends.
 
 use burn::tensor::backend::AutodiffBackend;
-use burn_multigpu::{MeshBackend, MeshSpec};
+use burn_multigpu::MeshSpec;
+use burn_multigpu::backend::InnerBackend;
 
-/// What the program trains on: autodiff over a backend whose devices can be listed.
-pub trait TrainBackend: AutodiffBackend<InnerBackend: MeshBackend> {}
+/// What the program trains on: autodiff over a backend that meshes are made of, be it for replicas
+/// or inside [`MultiGpu`](burn_multigpu::MultiGpu).
+pub trait TrainBackend: AutodiffBackend<InnerBackend: InnerBackend> {}
 
-impl<B: AutodiffBackend<InnerBackend: MeshBackend>> TrainBackend for B {}
+impl<B: AutodiffBackend<InnerBackend: InnerBackend>> TrainBackend for B {}
 
 /// Something to do on whichever backend a spec names.
 pub trait Task {
@@ -76,7 +78,7 @@ pub fn default_spec() -> Result<MeshSpec, burn_multigpu::Error> {
         return Ok(spec);
     }
     #[cfg(feature = "cuda")]
-    if <burn::backend::Cuda as MeshBackend>::discover().is_ok() {
+    if <burn::backend::Cuda as burn_multigpu::MeshBackend>::discover().is_ok() {
         return "cuda".parse();
     }
     match compiled().last() {
@@ -89,6 +91,7 @@ pub fn default_spec() -> Result<MeshSpec, burn_multigpu::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use burn_multigpu::MeshBackend;
 
     struct Name;
 

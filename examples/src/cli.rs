@@ -12,6 +12,7 @@ use clap_complete::Shell;
 
 use crate::commands::{self, Outcome};
 use crate::config::{ConfigError, FloatKind};
+use crate::engine::EngineKind;
 use crate::interrupt;
 use crate::models::ModelKind;
 use crate::optimizer::OptimizerKind;
@@ -39,6 +40,7 @@ const TRAIN_EXAMPLES: &str = "\
 Examples:
   multigpu train --devices cuda:0,1 --batch-size 128 --out digits
   multigpu train --devices cuda:0,1 --batch-size 128 --out digits --resume
+  multigpu train --devices cuda:0,1 --engine decorator --model transformer
   multigpu train --config run.toml --epochs 10
   multigpu train --model mlp --limit 1000 --epochs 1
   multigpu train --data ~/mnist              the full MNIST files, gzip or not
@@ -50,6 +52,7 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   multigpu verify --devices flex:0,1,2 --batch-size 50
   multigpu verify --devices flex:0,1 --dtype f64 --model mlp --optimizer sgd
+  multigpu verify --devices flex:0,1,2 --engine decorator --model cnn-norm
   multigpu verify --devices cuda --steps 20
 
 Bounds: in f64 1e-9; in f32 ten times what one device differs from itself when the items of
@@ -85,7 +88,7 @@ enum Command {
     /// Compare the mesh with one device, step by step
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
-    /// Measure the throughput on 1 to N members
+    /// Measure the throughput of both engines on 1 to N members, and what an operation costs
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Print the completions of a shell
@@ -110,6 +113,10 @@ pub struct TrainArgs {
     /// The mesh.
     #[command(flatten)]
     pub mesh: DeviceArgs,
+    /// How the mesh is used: a replica on each device, or the mesh as one device of plain Burn
+    /// [default: replica]
+    #[arg(long)]
+    pub engine: Option<EngineKind>,
     /// The network [default: cnn]
     #[arg(short, long)]
     pub model: Option<ModelKind>,
@@ -160,6 +167,9 @@ pub struct VerifyArgs {
     /// The mesh.
     #[command(flatten)]
     pub mesh: DeviceArgs,
+    /// How the mesh is used: a replica on each device, or the mesh as one device of plain Burn
+    #[arg(long, default_value_t)]
+    pub engine: EngineKind,
     /// The network
     #[arg(short, long, default_value_t)]
     pub model: ModelKind,

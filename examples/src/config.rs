@@ -7,6 +7,7 @@ use burn::tensor::DType;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::engine::EngineKind;
 use crate::models::ModelKind;
 use crate::optimizer::OptimizerKind;
 
@@ -80,6 +81,8 @@ pub enum ConfigError {
 pub struct TrainConfig {
     /// The mesh, as in `--devices`.
     pub devices: Option<String>,
+    /// How the mesh is used. It is no part of what the run is, and a resumed run may take the other.
+    pub engine: EngineKind,
     /// The network.
     pub model: ModelKind,
     /// Items of a step, over all devices together.
@@ -108,6 +111,7 @@ impl Default for TrainConfig {
     fn default() -> Self {
         Self {
             devices: None,
+            engine: EngineKind::default(),
             model: ModelKind::default(),
             batch_size: 64,
             epochs: 6,
@@ -155,13 +159,7 @@ impl TrainConfig {
         at_least_one("batch-size", self.batch_size)?;
         at_least_one("epochs", self.epochs)?;
         at_least_one("limit", self.limit.unwrap_or(1))?;
-        let lr = self.learning_rate();
-        check(
-            "lr",
-            "a finite number above 0",
-            lr.is_finite() && lr > 0.0,
-            lr,
-        )?;
+        check_lr(self.learning_rate())?;
         check(
             "dropout",
             "at least 0 and below 1",
@@ -169,6 +167,16 @@ impl TrainConfig {
             self.dropout,
         )
     }
+}
+
+/// Refuses a learning rate with which nothing is learnt.
+///
+/// # Errors
+///
+/// [`ConfigError::Value`] when it is not a finite number above 0.
+pub fn check_lr(lr: f64) -> Result<(), ConfigError> {
+    let holds = lr.is_finite() && lr > 0.0;
+    check("lr", "a finite number above 0", holds, lr)
 }
 
 fn check(

@@ -7,10 +7,11 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`data`] | digits: IDX files, the order of an epoch, batches |
-//! | [`models`], [`optimizer`] | the two networks and the two optimizers |
+//! | [`models`], [`optimizer`] | the networks and the two optimizers |
+//! | [`engine`] | what makes a step: replicas, or a plain loop on a mesh as a device |
 //! | [`training`] | a training run over a mesh |
 //! | [`verify`] | the same run on one device and on a mesh, compared step by step |
-//! | [`throughput`] | how fast a step is on 1 to N members |
+//! | [`throughput`] | how fast a step is on 1 to N members, and what an operation costs |
 //! | [`checkpoint`] | a run on disk |
 //! | [`config`] | what a run is made of |
 //! | [`backend`] | from the name of a backend to its type |
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod data;
+pub mod engine;
 pub mod interrupt;
 pub mod models;
 pub mod numeric;

@@ -11,7 +11,7 @@ use burn::backend::Flex;
 use burn_multigpu_examples::checkpoint::{Checkpoint, State};
 use burn_multigpu_examples::data::bundled_dir;
 use burn_multigpu_examples::models::ModelKind;
-use burn_multigpu_examples::numeric::parameters;
+use burn_multigpu_examples::numeric::{parameters, relative_difference};
 use tempfile::TempDir;
 
 const DEVICES: &str = "flex:0,1";
@@ -230,6 +230,72 @@ fn a_resumed_run_is_the_uninterrupted_one() {
     assert_eq!(state(parts.path()).history.len(), 1);
 }
 
+#[test]
+fn either_engine_goes_on_with_a_run_of_the_other() {
+    let whole = folder();
+    let in_time = |mut command: Command| ran(command.output().expect("the program starts"));
+    let no_dropout = ["--dropout", "0", "--epochs"];
+    in_time(train(whole.path(), &[&no_dropout[..], &["2"]].concat())).succeeded();
+    let (kind, loss) = (ModelKind::Mlp, state(whole.path()).history[1].loss);
+    for (first, second) in [("decorator", "replica"), ("replica", "decorator")] {
+        let parts = folder();
+        let args = [&no_dropout[..], &["1", "--engine", first]].concat();
+        in_time(train(parts.path(), &args))
+            .succeeded()
+            .said(&format!("engine {first}: mlp"));
+        let args = [&no_dropout[..], &["2", "--engine", second, "--resume"]].concat();
+        in_time(train(parts.path(), &args)).succeeded();
+        let history = state(parts.path()).history;
+        // The same run up to rounding, whose parameters one device loads.
+        assert!(
+            (history[1].loss / loss - 1.0).abs() < 1e-4,
+            "{first}: {history:?}"
+        );
+        let difference =
+            relative_difference(&values(whole.path(), kind), &values(parts.path(), kind));
+        assert!(difference < 1e-3, "{first} then {second}: {difference}");
+    }
+}
+
+/// With dropout as well, whose masks depend on the seed and the step alone.
+#[test]
+fn the_decorator_goes_on_as_if_it_had_not_been_stopped() {
+    let (parts, whole) = (folder(), folder());
+    let train = |out: &TempDir, args: &[&str]| {
+        let args = [&["--engine", "decorator"], args].concat();
+        let output = train(out.path(), &args).output();
+        ran(output.expect("the program starts")).succeeded()
+    };
+    train(&parts, &["--epochs", "1"]);
+    train(&parts, &["--epochs", "2", "--resume"]);
+    train(&whole, &["--epochs", "2"]);
+    assert_eq!(state(parts.path()), state(whole.path()));
+    assert_eq!(
+        values(parts.path(), ModelKind::Mlp),
+        values(whole.path(), ModelKind::Mlp)
+    );
+}
+
+#[test]
+fn a_model_that_is_of_no_run_is_not_replaced() {
+    let out = folder();
+    let model = out.path().join("model.mpk");
+    fs::write(&model, "somebody's").expect("writing");
+    let train = |args: &[&str]| {
+        let args = [&["--epochs", "1"], args].concat();
+        ran(train(out.path(), &args)
+            .output()
+            .expect("the program starts"))
+    };
+    train(&[]).ended(1).said("model.mpk is there already");
+    train(&["--resume"])
+        .ended(1)
+        .said("holds no training run to resume");
+    assert_eq!(fs::read(&model).expect("reading"), b"somebody's");
+    train(&["--force"]).succeeded();
+    assert_eq!(state(out.path()).history.len(), 1);
+}
+
 /// Waits until the program says something that contains the text.
 #[cfg(unix)]
 fn wait_for(child: &mut std::process::Child, expected: &str) -> String {
@@ -331,9 +397,52 @@ fn verify_compares_and_prints() {
         .as_f64()
         .expect("a number");
     assert!(difference > 0.0 && difference < 1e-9, "{difference}");
+    assert_eq!(report["engine"], "replica");
+    assert_eq!(report["replicas_equal"], true);
     run(&["verify", "--steps", "0"])
         .ended(2)
         .said("must be at least 1");
+    for lr in ["0", "-1", "inf", "NaN"] {
+        run(&["verify", &format!("--lr={lr}")])
+            .ended(2)
+            .said("lr must be a finite number above 0");
+    }
+}
+
+#[test]
+fn verify_compares_the_decorator() {
+    let args = [
+        "verify",
+        "--engine",
+        "decorator",
+        "--devices",
+        "flex:0,1,2",
+        "--batch-size",
+        "50",
+        "--steps",
+        "3",
+    ];
+    for model in ["mlp", "cnn", "cnn-norm", "transformer"] {
+        for dtype in ["f32", "f64"] {
+            let args = [&args[..], &["--model", model, "--dtype", dtype, "--json"]].concat();
+            let report: serde_json::Value =
+                serde_json::from_str(&run(&args).succeeded().stdout).expect("JSON");
+            assert_eq!(report["engine"], "decorator");
+            assert!(report["replicas_equal"].is_null());
+            assert_eq!(report["steps"].as_array().map(Vec::len), Some(3));
+        }
+    }
+    let table = run(&args).succeeded();
+    assert!(
+        table.stdout.contains("engine decorator: cnn"),
+        "{}",
+        table.stdout
+    );
+    assert!(
+        table.stdout.contains("within the bounds"),
+        "{}",
+        table.stdout
+    );
 }
 
 #[test]
@@ -353,16 +462,40 @@ fn bench_prints_json_and_nothing_else() {
     let report: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert!(report["plain"]["items_per_second"].as_f64() > Some(0.0));
     let mesh = report["mesh"].as_array().expect("a list");
-    let sizes: Vec<_> = mesh
+    let rows: Vec<_> = mesh
         .iter()
-        .map(|speed| speed["batch_size"].as_u64())
+        .map(|row| {
+            (
+                row["engine"].as_str(),
+                row["members"].as_u64(),
+                row["batch_size"].as_u64(),
+            )
+        })
         .collect();
-    assert_eq!(sizes, [Some(32), Some(64)]);
+    let (replica, decorator) = (Some("replica"), Some("decorator"));
+    assert_eq!(
+        rows,
+        [
+            (replica, Some(1), Some(32)),
+            (replica, Some(2), Some(64)),
+            (decorator, Some(1), Some(32)),
+            (decorator, Some(2), Some(64)),
+        ]
+    );
     assert_eq!(mesh[1]["blocks"].as_array().map(Vec::len), Some(3));
+    let operations = &report["operations"];
+    assert!(operations["plain_microseconds"].as_f64() > Some(0.0));
+    assert_eq!(operations["mesh"].as_array().map(Vec::len), Some(2));
 
     let table = run(&args).succeeded();
-    assert!(table.stdout.contains("mesh of 2"), "{}", table.stdout);
-    assert!(table.stdout.contains("efficiency"), "{}", table.stdout);
+    for text in [
+        "replica, mesh of 2",
+        "decorator, mesh of 2",
+        "efficiency",
+        "cost of an operation",
+    ] {
+        assert!(table.stdout.contains(text), "{text}: {}", table.stdout);
+    }
 }
 
 #[test]

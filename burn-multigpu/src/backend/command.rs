@@ -2,7 +2,7 @@
 //! its own part of it.
 
 use super::InnerBackend;
-use super::meeting::{Meeting, Turn};
+use super::meeting::{Meeting, Turns};
 use super::member::Primitive;
 use super::session::Fault;
 use crate::collective::BucketPlan;
@@ -44,7 +44,7 @@ pub(super) enum Command<B: InnerBackend> {
     Random {
         op: OperationIr,
         layout: Layout,
-        turn: Turn,
+        turns: Turns,
         drawn: Meeting<Primitive<B>>,
     },
     /// Cuts a replicated tensor: each member keeps its part, under a new id or the same one.

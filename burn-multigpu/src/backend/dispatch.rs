@@ -3,7 +3,7 @@
 use super::InnerBackend;
 use super::command::Command;
 use super::session::{Fault, Session, next_id};
-use super::state::{Creation, Place, State, is_creation, is_view, joins_batch};
+use super::state::{Creation, Place, State, is_creation, is_random, is_view, joins_batch};
 use crate::layout::{Bounds, Layout};
 use crate::partition::ir::{name, tensors_mut};
 use crate::partition::plan::{Plan, batch_len, plan};
@@ -48,6 +48,10 @@ impl<B: InnerBackend> Session<B> {
     }
 
     pub(super) fn drop_tensor(&self, state: &mut State, tensor: &TensorIr) {
+        if matches!(state.place(tensor.id), Some(Place::Deferred(Creation::Op(op))) if is_random(op))
+        {
+            self.draw_unused(state, tensor);
+        }
         if let Some(entry) = state.tensors.remove(&tensor.id)
             && matches!(entry.place, Place::Laid(_))
         {

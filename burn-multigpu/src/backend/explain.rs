@@ -1,22 +1,26 @@
 //! What the decorator did with a program's operations, and why.
 
 use crate::layout::Layout;
+use crate::partition::inner;
 use crate::partition::ir::NAMES;
 use crate::partition::plan::{Gathered, Plan};
 use burn_ir::TensorIr;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
+use std::sync::LazyLock;
 
-/// The names of all operations that a program can consist of, as [`OperationStats`] has them. Those
-/// that Burn can describe, but that none of its functions asks for, are among them.
+/// The names of all operations that a program can consist of, as [`OperationStats`] has them: those
+/// of Burn's intermediate representation, some of which no function of Burn asks for, and those of
+/// the inner backend that travel beside them, such as `Inner::Softmax`.
 ///
 /// ```
 /// assert!(burn_multigpu::backend::operation_names().contains(&"Module::Conv2d"));
 /// ```
 #[must_use]
 pub fn operation_names() -> &'static [&'static str] {
-    NAMES
+    static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| [NAMES, inner::NAMES].concat());
+    &ALL
 }
 
 /// What happened to the operations of one kind.
@@ -41,7 +45,8 @@ pub struct OperationCounts {
 /// What the decorator did, by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OperationStats {
-    /// By the operation's name in `burn_ir`, as `Module::Conv2d`.
+    /// By the operation's name, as `Module::Conv2d`: one of [`operation_names`], or what else moved
+    /// tensors, as `read`.
     pub operations: BTreeMap<&'static str, OperationCounts>,
 }
 

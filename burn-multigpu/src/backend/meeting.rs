@@ -58,41 +58,78 @@ impl<T: Clone> Meeting<T> {
     }
 }
 
-/// Members go one after the other, in their order.
+/// Where members stand in line for what they must do one after the other, over all commands: none
+/// is served for a later command before the last one was for an earlier.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
-    next: Mutex<usize>,
-    moved: Condvar,
+pub(super) struct Line {
+    serving: Arc<Serving>,
+    given: usize,
 }
 
-impl Turn {
-    /// Waits for the member's turn, which ends when the guard is dropped.
-    pub(super) fn wait(&self, member: usize) -> TurnGuard<'_> {
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(
-            self.moved
-                .wait_while(next, |next| *next < member)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        TurnGuard { turn: self, member }
-    }
+/// A turn for each member, in their order.
+#[derive(Debug)]
+pub(super) struct Turns {
+    serving: Arc<Serving>,
+    first: usize,
 }
 
 /// A member's turn.
 #[derive(Debug)]
 pub(super) struct TurnGuard<'a> {
-    turn: &'a Turn,
-    member: usize,
+    serving: &'a Serving,
+    turn: usize,
+}
+
+/// The turn that is served; those before it have been.
+#[derive(Debug, Default)]
+struct Serving {
+    turn: Mutex<usize>,
+    moved: Condvar,
+}
+
+impl Line {
+    /// The next turns. Every member must take its own, or nobody is served after it.
+    pub(super) fn turns(&mut self, members: usize) -> Turns {
+        let first = self.given;
+        self.given += members;
+        Turns {
+            serving: self.serving.clone(),
+            first,
+        }
+    }
+}
+
+impl Turns {
+    /// Waits for the member's turn, which ends when the guard is dropped.
+    pub(super) fn wait(&self, member: usize) -> TurnGuard<'_> {
+        let turn = self.first + member;
+        let served = self.serving.lock();
+        drop(
+            self.serving
+                .moved
+                .wait_while(served, |served| *served < turn)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        TurnGuard {
+            serving: &self.serving,
+            turn,
+        }
+    }
+}
+
+impl Serving {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
-        *self
-            .turn
-            .next
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = self.member + 1;
-        self.turn.moved.notify_all();
+        let mut served = self.serving.lock();
+        // A member that failed in its turn comes a second time, when others have gone on.
+        *served = (*served).max(self.turn + 1);
+        drop(served);
+        self.serving.moved.notify_all();
     }
 }
 
@@ -131,17 +168,24 @@ mod tests {
 
     #[test]
     fn turns_are_taken_in_order() {
-        let turn = Turn::default();
+        let mut line = Line::default();
+        let commands = [line.turns(3), line.turns(3)];
         let order = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for member in (0..4).rev() {
-                let (turn, order) = (&turn, &order);
+            for member in (0..3).rev() {
+                let (commands, order) = (&commands, &order);
                 scope.spawn(move || {
-                    let _turn = turn.wait(member);
-                    order.lock().unwrap().push(member);
+                    for (command, turns) in commands.iter().enumerate() {
+                        let _turn = turns.wait(member);
+                        order.lock().unwrap().push((command, member));
+                    }
                 });
             }
         });
-        assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3]);
+        let expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
+        assert_eq!(order.into_inner().unwrap(), expected);
+        // As a member does that failed in its turn.
+        drop(commands[0].wait(0));
+        drop(line.turns(1).wait(0));
     }
 }

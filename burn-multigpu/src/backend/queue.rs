@@ -33,7 +33,8 @@ impl<B: InnerBackend> Queue<B> {
         }
     }
 
-    /// Adds a command; waits while the member is far behind.
+    /// Adds a command; waits while the member is far behind. In a closed queue it is dropped, and
+    /// with it the way back to whoever waits for an answer, which tells them.
     pub(super) fn push(&self, command: Arc<Command<B>>) {
         let mut inner = self.lock();
         while inner.waiting.len() >= WAITING_MAX && !inner.closed {
@@ -41,6 +42,9 @@ impl<B: InnerBackend> Queue<B> {
                 .emptied
                 .wait(inner)
                 .unwrap_or_else(PoisonError::into_inner);
+        }
+        if inner.closed {
+            return;
         }
         let idle = inner.waiting.is_empty();
         inner.waiting.push_back(command);

@@ -2,11 +2,11 @@
 
 use super::InnerBackend;
 use super::command::{Command, Reduction};
-use super::meeting::{Meeting, Turn};
+use super::meeting::Meeting;
 use super::session::{Session, next_id};
 use super::state::{Creation, Place, State, is_random};
 use crate::collective::BucketPlan;
-use crate::layout::Layout;
+use crate::layout::{Bounds, Layout};
 use crate::partition::ir::name;
 use burn::tensor::DType;
 use burn_ir::{TensorId, TensorIr, TensorStatus};
@@ -34,7 +34,7 @@ impl<B: InnerBackend> Session<B> {
             Place::Deferred(creation) => {
                 let creation = creation.clone();
                 self.create(state, tensor, creation, want);
-                return None;
+                return self.bring(state, tensor, want, last_use, op);
             }
             Place::Laid(have) => have.clone(),
         };
@@ -110,34 +110,87 @@ impl<B: InnerBackend> Session<B> {
         }
     }
 
-    /// Makes a tensor that was deferred.
-    fn create(&self, state: &mut State, out: &TensorIr, creation: Creation, layout: &Layout) {
-        if let Creation::Op(op) = &creation {
-            state.log.created(name(op), layout);
-        }
+    /// Makes a tensor that was deferred: as wanted, or whole.
+    fn create(&self, state: &mut State, out: &TensorIr, creation: Creation, want: &Layout) {
         let command = match creation {
             Creation::Data { data, .. } => Command::Upload {
                 out: out.id,
                 data,
-                layout: layout.clone(),
+                layout: want.clone(),
             },
-            Creation::Op(op) if is_random(&op) => Command::Random {
-                op,
-                layout: layout.clone(),
-                turn: Turn::default(),
-                drawn: Meeting::new(state.members),
-            },
-            Creation::Op(op) => match layout {
-                Layout::Sharded { .. } => Command::Run {
-                    op,
-                    inputs: Vec::new(),
-                    outputs: vec![layout.clone()],
-                },
-                Layout::Replicated | Layout::Partial => Command::RunWhole(op),
-            },
+            Creation::Op(op) if is_random(&op) => return self.draw_until(state, out.id, want),
+            Creation::Op(op) => {
+                state.log.created(name(&op), want);
+                match want {
+                    Layout::Sharded { .. } => Command::Run {
+                        op,
+                        inputs: Vec::new(),
+                        outputs: vec![want.clone()],
+                    },
+                    Layout::Replicated | Layout::Partial => Command::RunWhole(op),
+                }
+            }
         };
         self.send(state, command);
-        state.set_layout(out.id, layout.clone());
+        state.set_layout(out.id, want.clone());
+    }
+
+    /// Draws the numbers of a random tensor, after those of all that the program made before it:
+    /// one device draws them where they are made, and the generator must give each the same.
+    fn draw_until(&self, state: &mut State, last: TensorId, want: &Layout) {
+        while let Some(id) = state.undrawn.pop_front() {
+            if id == last {
+                return self.draw(state, id, want);
+            }
+            self.draw(state, id, &Layout::Replicated);
+        }
+    }
+
+    /// Draws what is still deferred.
+    pub(super) fn draw_all(&self, state: &mut State) {
+        while let Some(id) = state.undrawn.pop_front() {
+            self.draw(state, id, &Layout::Replicated);
+        }
+    }
+
+    fn draw(&self, state: &mut State, id: TensorId, want: &Layout) {
+        let Some(Place::Deferred(Creation::Op(op))) = state.place(id).cloned() else {
+            return;
+        };
+        // Members draw their parts one after the other, which is the order of one device where no
+        // dimension before the cut takes turns between them.
+        let in_order = match (want, op.outputs().next()) {
+            (Layout::Sharded { dim, .. }, Some(out)) => {
+                out.shape.as_slice()[..*dim].iter().product::<usize>() <= 1
+            }
+            _ => true,
+        };
+        let layout = if in_order {
+            want.clone()
+        } else {
+            Layout::Replicated
+        };
+        state.log.created(name(&op), &layout);
+        let command = Command::Random {
+            op,
+            layout: layout.clone(),
+            turns: state.line.turns(state.members),
+            drawn: Meeting::new(state.members),
+        };
+        self.send(state, command);
+        state.set_layout(id, layout);
+    }
+
+    /// Draws the numbers of a random tensor that nobody has used, on the first member alone, so
+    /// that the next one gets those that it gets on one device.
+    pub(super) fn draw_unused(&self, state: &mut State, tensor: &TensorIr) {
+        let rows = tensor.shape.as_slice().first().copied().unwrap_or(0);
+        let others = std::iter::repeat_n(0, state.members - 1);
+        let first = Layout::Sharded {
+            dim: 0,
+            bounds: Bounds::from_sizes(std::iter::once(rows).chain(others)),
+        };
+        self.draw_until(state, tensor.id, &first);
     }
 
     /// Adds up all partial sums that are pending.

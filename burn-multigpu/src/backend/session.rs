@@ -213,6 +213,7 @@ impl<B: InnerBackend> Session<B> {
 
     /// Seeds the random numbers of the backend, which are the process's, after all draws so far.
     pub(super) fn seed(&self, seed: u64) {
+        self.draw_all(&mut self.state());
         // A mesh that has stopped says so at the next read.
         if self.ask(Command::Fence).is_ok() {
             B::seed(&self.core.devices[0], seed);

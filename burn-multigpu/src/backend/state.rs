@@ -1,13 +1,14 @@
 //! The tensors of a session and their layouts.
 
 use super::explain::Log;
+use super::meeting::Line;
 use crate::layout::Layout;
 use crate::partition::plan::Given;
 use burn::tensor::{DType, Shape, TensorData};
 use burn_ir::{
     BaseOperationIr, FloatOperationIr, NumericOperationIr, OperationIr, TensorId, TensorIr,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// What is known of a session's tensors. The lock around it also orders the commands: whoever
@@ -15,6 +16,10 @@ use std::sync::Arc;
 pub(super) struct State {
     pub(super) members: usize,
     pub(super) tensors: HashMap<TensorId, Entry>,
+    /// Deferred tensors of random numbers, in the order in which the program made them.
+    pub(super) undrawn: VecDeque<TensorId>,
+    /// Where members stand in line to draw random numbers.
+    pub(super) line: Line,
     /// Partial sums, oldest first, and their bytes.
     pub(super) pending: Vec<TensorId>,
     pub(super) pending_bytes: usize,
@@ -56,6 +61,8 @@ impl State {
         Self {
             members,
             tensors: HashMap::new(),
+            undrawn: VecDeque::new(),
+            line: Line::default(),
             pending: Vec::new(),
             pending_bytes: 0,
             log: Log::default(),
@@ -67,6 +74,9 @@ impl State {
         let host = matches!(&creation, Creation::Data { .. });
         if matches!(&creation, Creation::Data { batch: true, .. }) {
             self.log.host_data();
+        }
+        if matches!(&creation, Creation::Op(op) if is_random(op)) {
+            self.undrawn.push_back(out.id);
         }
         self.insert(out, Place::Deferred(creation), host, None);
     }

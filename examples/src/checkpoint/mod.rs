@@ -12,26 +12,24 @@
 //! end left, so that the folder always holds the old run or the new one.
 
 mod error;
+mod snapshot;
 mod state;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use burn::module::{AutodiffModule, Module};
-use burn::optim::Optimizer;
 use burn::prelude::Backend;
-use burn::record::{FullPrecisionSettings, NamedMpkFileRecorder, Record, Recorder};
-use burn::tensor::DType;
-use burn::tensor::backend::AutodiffBackend;
 use serde::Deserialize;
 
 pub use error::CheckpointError;
+pub use snapshot::Snapshot;
 pub use state::{EpochRecord, Identity, State};
 
 use crate::models::{Classifier, ModelKind};
+use snapshot::Encoded;
 use state::VERSION;
 
 /// A file of a checkpoint: its name, and its name while it is being written.
@@ -84,34 +82,20 @@ impl Checkpoint {
         self.path(STATE.0).exists()
     }
 
+    /// The first file in the folder that a save would replace, be it of a run or not.
+    pub fn occupied(&self) -> Option<PathBuf> {
+        let mut paths = FILES.iter().map(|(name, _)| self.path(name));
+        paths.find(|path| path.exists())
+    }
+
     /// Writes all of a run, replacing the one before only when everything is on disk.
     ///
     /// # Errors
     ///
-    /// [`CheckpointError`] naming the file; the run before is still there then.
-    pub fn save<B, O>(
-        &self,
-        model: Classifier<B>,
-        optimizer: O::Record,
-        state: &State,
-    ) -> Result<(), CheckpointError>
-    where
-        B: AutodiffBackend,
-        O: Optimizer<Classifier<B>, B>,
-    {
-        let path = self.path(MODEL.1);
-        match model.valid() {
-            Classifier::Mlp(model) => {
-                write_record::<B::InnerBackend, _>(model.into_record(), &path)
-            }
-            Classifier::Cnn(model) => {
-                write_record::<B::InnerBackend, _>(model.into_record(), &path)
-            }
-            Classifier::Transformer(model) => {
-                write_record::<B::InnerBackend, _>(model.into_record(), &path)
-            }
-        }?;
-        write_record::<B, _>(optimizer, &self.path(OPTIMIZER.1))?;
+    /// [`CheckpointError::Io`] naming the file; the run before is still there then.
+    pub fn save(&self, snapshot: &Snapshot, state: &State) -> Result<(), CheckpointError> {
+        write(&self.path(MODEL.1), &snapshot.model.bytes)?;
+        write(&self.path(OPTIMIZER.1), &snapshot.optimizer.bytes)?;
 
         let path = self.path(STATE.1);
         let draft = self.path("state-new.json.draft");
@@ -119,8 +103,7 @@ impl Checkpoint {
             path: path.clone(),
             source,
         })?;
-        fs::write(&draft, text).map_err(io_error("write", &draft))?;
-        sync(&draft)?;
+        write(&draft, &text)?;
         rename(&draft, &path)?;
         self.commit()
     }
@@ -163,45 +146,36 @@ impl Checkpoint {
         Ok(state)
     }
 
-    /// The saved parameters, in a model of the same kind; parameters take the ids that they were
-    /// saved with, by which the optimizer's state is found.
+    /// Reads the parameters and the state of the optimizer.
     ///
     /// # Errors
     ///
-    /// [`CheckpointError::Record`] when the file cannot be read or is of another model.
+    /// [`CheckpointError::Io`] when a file cannot be read.
+    pub fn load(&self) -> Result<Snapshot, CheckpointError> {
+        Ok(Snapshot {
+            model: self.read(MODEL)?,
+            optimizer: self.read(OPTIMIZER)?,
+        })
+    }
+
+    /// Reads the parameters alone, in a model of the same kind.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError`] when the file cannot be read or is of another model.
     pub fn load_model<B: Backend>(
         &self,
         kind: ModelKind,
         dropout: f64,
         device: &B::Device,
     ) -> Result<Classifier<B>, CheckpointError> {
-        let path = self.path(MODEL.0);
-        Ok(
-            match Classifier::seeded(kind, dropout, 0, device, DType::F32) {
-                Classifier::Mlp(model) => {
-                    Classifier::Mlp(model.load_record(read_record::<B, _>(&path, device)?))
-                }
-                Classifier::Cnn(model) => {
-                    Classifier::Cnn(model.load_record(read_record::<B, _>(&path, device)?))
-                }
-                Classifier::Transformer(model) => {
-                    Classifier::Transformer(model.load_record(read_record::<B, _>(&path, device)?))
-                }
-            },
-        )
+        self.read(MODEL)?.model(kind, dropout, device)
     }
 
-    /// The saved state of the optimizer.
-    ///
-    /// # Errors
-    ///
-    /// [`CheckpointError::Record`] when the file cannot be read or is of another optimizer.
-    pub fn load_optimizer<B, O>(&self, device: &B::Device) -> Result<O::Record, CheckpointError>
-    where
-        B: AutodiffBackend,
-        O: Optimizer<Classifier<B>, B>,
-    {
-        read_record::<B, _>(&self.path(OPTIMIZER.0), device)
+    fn read(&self, (name, _): Names) -> Result<Encoded, CheckpointError> {
+        let path = self.path(name);
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        Ok(Encoded { bytes, path })
     }
 
     fn commit(&self) -> Result<(), CheckpointError> {
@@ -225,37 +199,13 @@ impl Checkpoint {
     }
 }
 
-type FileRecorder = NamedMpkFileRecorder<FullPrecisionSettings>;
-
-fn write_record<B: Backend, R: Record<B>>(record: R, path: &Path) -> Result<(), CheckpointError> {
-    remove(path)?;
-    Recorder::<B>::record(&FileRecorder::new(), record, path.to_owned()).map_err(|source| {
-        CheckpointError::Record {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        }
-    })?;
-    sync(path)
-}
-
-fn read_record<B: Backend, R: Record<B>>(
-    path: &Path,
-    device: &B::Device,
-) -> Result<R, CheckpointError> {
-    Recorder::<B>::load(&FileRecorder::new(), path.to_owned(), device).map_err(|source| {
-        CheckpointError::Record {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        }
-    })
-}
-
-fn sync(path: &Path) -> Result<(), CheckpointError> {
-    File::open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(io_error("write", path))
+/// Writes a file, so that it is on disk and not on its way there.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(io_error("write", path))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), CheckpointError> {

@@ -3,8 +3,10 @@ use crate::config::FloatKind;
 use crate::numeric::parameters;
 use crate::optimizer::{AnyOptimizer, OptimizerKind};
 use burn::backend::{Autodiff, Flex};
-use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::module::{AutodiffModule, Module};
+use burn::optim::{GradientsParams, Optimizer};
+use burn::record::{FullPrecisionSettings, NamedMpkFileRecorder};
+use burn::tensor::{DType, Tensor};
 use tempfile::TempDir;
 
 type B = Autodiff<Flex>;
@@ -36,8 +38,9 @@ fn step(model: Model, optimizer: &mut Optim, key: i32) -> Model {
 
 fn save(dir: &TempDir, model: &Model, optimizer: &Optim, state: &State) -> Checkpoint {
     let checkpoint = Checkpoint::open(dir.path()).expect("a folder");
+    let snapshot = Snapshot::new::<B, _>(model.valid(), optimizer.to_record());
     checkpoint
-        .save::<B, Optim>(model.clone(), optimizer.to_record(), state)
+        .save(&snapshot.expect("records"), state)
         .expect("saving");
     checkpoint
 }
@@ -76,11 +79,9 @@ fn a_loaded_run_goes_on_as_the_saved_one() {
         let mut loaded: Model = checkpoint.load_model(kind, 0.0, &device).expect("a model");
         assert_eq!(parameters(&loaded), parameters(&model));
         let mut loaded_optimizer: Optim = optimizer_kind.init();
-        loaded_optimizer = loaded_optimizer.load_record(
-            checkpoint
-                .load_optimizer::<B, Optim>(&device)
-                .expect("a record"),
-        );
+        let snapshot = checkpoint.load().expect("the files");
+        loaded_optimizer =
+            loaded_optimizer.load_record(snapshot.optimizer::<B, _>(&device).expect("a record"));
         for key in 2..5 {
             model = step(model, &mut optimizer, key);
             loaded = step(loaded, &mut loaded_optimizer, key);
@@ -97,9 +98,10 @@ fn the_model_file_is_that_of_a_plain_burn_program() {
     let model = Model::seeded(ModelKind::Cnn, 0.0, 1, &device, DType::F32);
     let state = State::new(identity(ModelKind::Cnn), 0.01);
     let checkpoint = save(&dir, &model, &OptimizerKind::Adam.init(), &state);
+    let recorder = NamedMpkFileRecorder::<FullPrecisionSettings>::new();
     let plain: Cnn<Flex> = CnnConfig::new()
         .init(&device)
-        .load_file(checkpoint.model_path(), &FileRecorder::new(), &device)
+        .load_file(checkpoint.model_path(), &recorder, &device)
         .expect("a model file");
     let values = |values: crate::numeric::Values| -> Vec<Vec<f64>> {
         values.into_iter().map(|(_, tensor)| tensor).collect()
@@ -178,4 +180,20 @@ fn a_model_of_another_kind_is_refused() {
         .load_model::<B>(ModelKind::Cnn, 0.0, &device)
         .expect_err("another model");
     assert!(error.to_string().contains("model.mpk"), "{error}");
+}
+
+#[test]
+fn a_file_of_its_own_name_is_seen_also_without_a_run() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let checkpoint = Checkpoint::open(dir.path()).expect("a folder");
+    assert_eq!(
+        (checkpoint.occupied(), checkpoint.holds_a_run()),
+        (None, false)
+    );
+    fs::write(dir.path().join("notes.txt"), "").expect("writing");
+    assert_eq!(checkpoint.occupied(), None);
+    let model = checkpoint.model_path();
+    fs::write(&model, "somebody's").expect("writing");
+    assert_eq!(checkpoint.occupied(), Some(model));
+    assert!(!checkpoint.holds_a_run());
 }

@@ -6,10 +6,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{Outcome, spec_or_default, training_digits};
 use crate::backend::{Task, TrainBackend, dispatch};
 use crate::cli::BenchArgs;
-use crate::throughput::{BenchOptions, BenchReport, Speed, run};
+use crate::throughput::{BenchOptions, BenchReport, OperationCosts, Speed, run};
 use crate::ui::Ui;
 
-/// Measures the throughput on one device and on meshes of 1 to N members.
+/// Measures the throughput on one device and, with both engines, on meshes of 1 to N members.
 ///
 /// # Errors
 ///
@@ -85,16 +85,44 @@ fn print(report: &BenchReport, ui: Ui) {
     ));
     for mesh in &report.mesh {
         table.add_row(row(
-            format!("mesh of {}", mesh.members),
+            format!("{}, mesh of {}", mesh.engine, mesh.members),
             &mesh.speed,
             format!("{:.2}", mesh.scaling),
             format!("{:.0} %", 100.0 * mesh.efficiency),
         ));
     }
-    for column in 1..6 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    ui.result(right_aligned(table));
+    print_operations(&report.operations, ui);
+}
+
+fn print_operations(costs: &OperationCosts, ui: Ui) {
+    ui.result(format_args!(
+        "cost of an operation on {} elements, in chains of {}",
+        costs.elements, costs.operations
+    ));
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
+    table.set_header(["", "microseconds", "times plain"]);
+    let number = |value: f64| format!("{value:.2}");
+    table.add_row([
+        "plain Burn".to_owned(),
+        number(costs.plain_microseconds),
+        String::new(),
+    ]);
+    for mesh in &costs.mesh {
+        table.add_row([
+            format!("decorator, mesh of {}", mesh.members),
+            number(mesh.microseconds),
+            number(mesh.ratio),
+        ]);
     }
-    ui.result(table);
+    ui.result(right_aligned(table));
+}
+
+/// With all columns but the first, which holds names, on the right.
+fn right_aligned(mut table: Table) -> Table {
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
 }

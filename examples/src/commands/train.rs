@@ -27,11 +27,8 @@ pub fn train(args: TrainArgs, ui: Ui) -> anyhow::Result<Outcome> {
     let dir = config.data.clone().unwrap_or_else(bundled_dir);
     let data = DataSet::read(&dir, config.limit)?;
     let checkpoint = Checkpoint::open(&config.out)?;
-    if checkpoint.holds_a_run() && !resume && !force {
-        bail!(
-            "{} holds a run already: go on with it by --resume, replace it by --force, or write to another folder with --out",
-            checkpoint.dir().display()
-        );
+    if !resume && !force {
+        refuse_to_replace(&checkpoint)?;
     }
     // Before the devices are opened, which can take seconds.
     let interrupt = Interrupt::install()?;
@@ -44,6 +41,22 @@ pub fn train(args: TrainArgs, ui: Ui) -> anyhow::Result<Outcome> {
         interrupt,
     };
     dispatch(&spec, task)
+}
+
+fn refuse_to_replace(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    if checkpoint.holds_a_run() {
+        bail!(
+            "{} holds a run already: go on with it by --resume, replace it by --force, or write to another folder with --out",
+            checkpoint.dir().display()
+        );
+    }
+    if let Some(path) = checkpoint.occupied() {
+        bail!(
+            "{} is there already, and of no run that could be gone on with: replace it by --force, or write to another folder with --out",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// The configuration file with the flags over it, and the mesh.
@@ -60,7 +73,7 @@ fn settings(args: TrainArgs) -> anyhow::Result<(TrainConfig, MeshSpec)> {
         };
     }
     override_with!(
-        model, batch_size, epochs, optimizer, seed, dropout, dtype, out
+        engine, model, batch_size, epochs, optimizer, seed, dropout, dtype, out
     );
     config.lr = args.lr.or(config.lr);
     config.data = args.data.or(config.data);
@@ -93,7 +106,8 @@ impl Task for TrainTask {
         let mesh = Mesh::<B::InnerBackend>::open_spec(spec)?;
         ui.remark(format_args!("{mesh}"));
         ui.remark(format_args!(
-            "{} with {}, batches of {} over {} member{}, {} digits",
+            "engine {}: {} with {}, batches of {} over {} member{}, {} digits",
+            config.engine,
             config.model,
             config.optimizer,
             config.batch_size,
@@ -101,13 +115,21 @@ impl Task for TrainTask {
             if mesh.len() == 1 { "" } else { "s" },
             self.data.train.len(),
         ));
-        let mut trainer = Trainer::<B>::new(
+        let trainer = Trainer::new::<B>(
             &mesh,
             config.clone(),
             self.data.clone(),
             self.checkpoint.clone(),
             self.resume,
         )?;
+        self.train(trainer)
+    }
+}
+
+impl TrainTask {
+    /// To the end of the run, or to where somebody stops it.
+    fn train(&self, mut trainer: Trainer) -> anyhow::Result<Outcome> {
+        let ui = &self.ui;
         let state = trainer.state();
         if self.resume {
             ui.remark(format_args!(
@@ -144,11 +166,9 @@ impl Task for TrainTask {
         ));
         Ok(Outcome::Done)
     }
-}
 
-impl TrainTask {
     /// Whether the epoch came to its end.
-    fn epoch<B: TrainBackend>(&self, trainer: &mut Trainer<B>) -> anyhow::Result<bool> {
+    fn epoch(&self, trainer: &mut Trainer) -> anyhow::Result<bool> {
         let state = trainer.state();
         let (number, earlier) = (state.epoch + 1, state.epoch_items);
         let title = format!("epoch {number}/{}", self.config.epochs);

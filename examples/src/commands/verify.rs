@@ -7,7 +7,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{Outcome, spec_or_default, training_digits};
 use crate::backend::{Task, TrainBackend, dispatch};
 use crate::cli::VerifyArgs;
+use crate::config::check_lr;
+use crate::engine::EngineKind;
 use crate::interrupt::Interrupt;
+use crate::models::ModelKind;
 use crate::ui::Ui;
 use crate::verify::{Differences, Report, StepReport, VerifyOptions, run_observed};
 
@@ -18,10 +21,14 @@ const LINES: usize = 10;
 ///
 /// # Errors
 ///
-/// When the data cannot be read or a device fails.
+/// When the learning rate makes no sense, the data cannot be read or a device fails.
 pub fn verify(args: VerifyArgs, ui: Ui) -> anyhow::Result<Outcome> {
+    if let Some(lr) = args.lr {
+        check_lr(lr)?;
+    }
     let spec = spec_or_default(args.mesh.devices)?;
     let options = VerifyOptions {
+        engine: args.engine,
         model: args.model,
         optimizer: args.optimizer,
         lr: args.lr,
@@ -68,6 +75,13 @@ impl Task for VerifyTask {
         if mesh.len() == 1 {
             self.ui
                 .remark("a mesh of one member: there is nothing to reduce");
+        } else if self.options.engine == EngineKind::Replica
+            && self.options.model == ModelKind::CnnNorm
+        {
+            self.ui.remark(
+                "each replica normalises its own part of the batch, which is not what one device does: \
+                 expect differences, or use --engine decorator",
+            );
         }
         let bar = self.ui.progress("steps", self.options.steps);
         let report = run_observed::<B>(&mesh, &self.options, |step| {
@@ -83,7 +97,8 @@ impl Task for VerifyTask {
 
 fn print(report: &Report, ui: Ui) {
     ui.result(format_args!(
-        "{} with {} (lr {}) in {}, batches of {} over {}",
+        "engine {}: {} with {} (lr {}) in {}, batches of {} over {}",
+        report.engine,
         report.model,
         report.optimizer,
         report.lr,
@@ -111,11 +126,12 @@ fn print(report: &Report, ui: Ui) {
             ui.result("* rounding jumped: one device makes the same steps from where the mesh was")
         }
     }
-    if !report.replicas_equal {
+    let drifted = report.replicas_equal == Some(false);
+    if drifted {
         ui.result("the replicas do not hold the same parameters");
     }
     match report.first_above() {
-        None if report.replicas_equal => ui.result("within the bounds"),
+        None if !drifted => ui.result("within the bounds"),
         None => {}
         Some(step) => ui.result(format_args!("ABOVE THE BOUND from step {} on", step.step)),
     }

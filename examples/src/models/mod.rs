@@ -161,7 +161,11 @@ impl<B: Backend> ModuleMapper<B> for Seeded {
             .last()
             .is_some_and(|name| name.ends_with("Norm"))
         {
-            return param.map(|value| value.cast(self.dtype));
+            return param.map(|value| {
+                // A cast parameter would be a result, and no leaf that gets a gradient.
+                let trained = value.is_require_grad();
+                value.detach().cast(self.dtype).set_require_grad(trained)
+            });
         }
         // Neither the shape nor the device needs Burn's own value, which is never drawn.
         let (dims, device) = (param.lazy_shape().dims::<D>(), param.lazy_device());
@@ -185,6 +189,7 @@ impl<B: Backend> ModuleMapper<B> for Seeded {
 #[cfg(all(test, feature = "flex"))]
 mod tests {
     use super::*;
+    use crate::data::{CLASSES, SIDE};
     use crate::numeric::parameters;
     use burn::backend::{Autodiff, Flex};
     use burn::module::AutodiffModule;

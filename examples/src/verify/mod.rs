@@ -2,7 +2,8 @@
 //!
 //! Both begin with the same parameters and see the same batches. The run on one device is a plain Burn
 //! loop with no code of the mesh in it: `loss.backward()`, `GradientsParams::from_grads`,
-//! `optimizer.step`. Dropout is off, since a mask on three devices is not one on one device.
+//! `optimizer.step`. The run on the mesh is that of the replica engine, or the very same loop with
+//! the mesh as its device. Dropout is off, since a mask on three devices is not one on one device.
 //!
 //! # What is measured
 //!
@@ -30,7 +31,8 @@
 //! erred. Such steps are marked in the report ([`StepReport::continued`]).
 
 mod report;
-mod trajectory;
+#[cfg(all(test, feature = "flex"))]
+mod tests;
 
 use std::sync::Arc;
 
@@ -38,15 +40,15 @@ use anyhow::ensure;
 use burn_multigpu::Mesh;
 
 pub use report::{Bound, Continued, Differences, Report, StepReport};
-use trajectory::{MeshRun, Outcome, PlainRun};
 
 use crate::backend::TrainBackend;
+use crate::checkpoint::Snapshot;
 use crate::config::FloatKind;
 use crate::data::{DigitItems, Digits, batches, epoch_order};
-use crate::models::{Classifier, ModelKind};
+use crate::engine::{Engine, EngineKind, Observed, Resume, Setup, on_device, over_mesh};
+use crate::models::ModelKind;
 use crate::numeric::{relative_difference, relative_difference_of};
 use crate::optimizer::OptimizerKind;
-use crate::training::check_dtype;
 
 /// Runs with permuted batches whose differences are taken as those of rounding.
 const PERMUTATIONS: usize = 3;
@@ -54,6 +56,8 @@ const PERMUTATIONS: usize = 3;
 /// What to compare.
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
+    /// How the mesh is used.
+    pub engine: EngineKind,
     /// The network.
     pub model: ModelKind,
     /// The optimizer.
@@ -74,9 +78,10 @@ pub struct VerifyOptions {
 }
 
 impl VerifyOptions {
-    /// 100 steps of the CNN with Adam on batches of 64, in f32.
+    /// 100 steps of the CNN with Adam on batches of 64, in f32, by the replica engine.
     pub fn new(digits: Arc<Digits>) -> Self {
         Self {
+            engine: EngineKind::Replica,
             model: ModelKind::Cnn,
             optimizer: OptimizerKind::Adam,
             lr: None,
@@ -118,54 +123,35 @@ pub fn run_observed<B: TrainBackend>(
         "there are no digits to train on"
     );
     ensure!(options.batch_size >= 1, "a batch has at least one item");
-    let device = &mesh.devices()[0];
-    check_dtype::<B>(options.dtype, device)?;
-    let lr = options.lr.unwrap_or(options.optimizer.default_lr() / 5.0);
-    let dtype = options.dtype.dtype();
-    let model = Classifier::<B>::seeded(options.model, 0.0, options.seed, device, dtype);
-    let optimizer = options.optimizer.init::<B, Classifier<B>>();
-
-    let mut single = PlainRun::new(model.clone(), optimizer.clone(), lr);
-    let mut permuted = match options.dtype {
-        FloatKind::F32 => vec![single.clone(); PERMUTATIONS],
-        FloatKind::F64 => Vec::new(),
+    let setup = Setup {
+        model: options.model,
+        optimizer: options.optimizer,
+        dropout: 0.0,
+        seed: options.seed,
+        dtype: options.dtype,
+        resume: None,
     };
-    let mut over_mesh = MeshRun::new(model, optimizer, lr, mesh)?;
+    let device = &mesh.devices()[0];
+    let alone = |from: Option<&Snapshot>| {
+        let resume = from.map(|snapshot| Resume { snapshot, steps: 0 });
+        on_device::<B>(
+            device,
+            &Setup {
+                resume,
+                ..setup.clone()
+            },
+        )
+    };
+    let lr = options.lr.unwrap_or(options.optimizer.default_lr() / 5.0);
+    let mut engine = over_mesh::<B>(options.engine, mesh, &setup)?;
+    let steps = compare(engine.as_mut(), &alone, options, lr, &mut observe)?;
 
-    let mut bound = Bound::new(options.dtype);
-    let mut steps = Vec::with_capacity(options.steps);
-    for (number, items) in (1..=options.steps).zip(steps_of(options)) {
-        let reference = single.step(items.clone());
-        let orders = permutations(&items, options.seed ^ (number as u64) << 8);
-        let rounding = permuted.iter_mut().zip(orders.clone());
-        bound.widen(rounding.map(|(run, items)| differences(&reference, &run.step(items))));
-
-        let before = over_mesh.on_one_device()?;
-        let outcome = over_mesh.step(items.clone())?;
-        let mut step = StepReport {
-            step: number,
-            loss: reference.loss,
-            mesh: differences(&reference, &outcome),
-            rounding: bound.rounding(),
-            bound: bound.current(),
-            continued: None,
-        };
-        if !step.passed() && options.dtype == FloatKind::F32 {
-            step.continued = Some(continued(&before, items, orders, &outcome));
-        }
-        steps.push(step);
-        if !observe(number) {
-            break;
-        }
-    }
     let stats = mesh.stats().collectives;
+    let members = mesh.members();
     Ok(Report {
-        backend: mesh.members()[0].backend.clone(),
-        members: mesh
-            .members()
-            .iter()
-            .map(|member| member.label.clone())
-            .collect(),
+        engine: options.engine,
+        backend: members[0].backend.clone(),
+        members: members.iter().map(|member| member.label.clone()).collect(),
         model: options.model,
         optimizer: options.optimizer,
         lr,
@@ -173,10 +159,64 @@ pub fn run_observed<B: TrainBackend>(
         seed: options.seed,
         dtype: options.dtype,
         steps,
-        replicas_equal: over_mesh.replicas_equal()?,
+        replicas_equal: engine.replicas_equal()?,
         kernel_sums: stats.kernel_sums,
         host_sums: stats.host_sums,
     })
+}
+
+/// Begins a run on one device, or goes on with one.
+type Alone<'a> = &'a dyn Fn(Option<&Snapshot>) -> anyhow::Result<Box<dyn Engine>>;
+
+fn compare(
+    mesh: &mut dyn Engine,
+    alone: Alone<'_>,
+    options: &VerifyOptions,
+    lr: f64,
+    observe: &mut dyn FnMut(usize) -> bool,
+) -> anyhow::Result<Vec<StepReport>> {
+    let rounding_counts = options.dtype == FloatKind::F32;
+    let mut single = alone(None)?;
+    // Each begins anew: copies of one model would share the running statistics of its norms.
+    let mut permuted = (0..if rounding_counts { PERMUTATIONS } else { 0 })
+        .map(|_| alone(None))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+
+    let mut bound = Bound::new(options.dtype);
+    let mut steps = Vec::with_capacity(options.steps);
+    for (number, items) in (1..=options.steps).zip(steps_of(options)) {
+        let reference = single.observed_step(lr, items.clone())?;
+        let orders = permutations(&items, options.seed ^ (number as u64) << 8);
+        let mut rounding = Vec::with_capacity(permuted.len());
+        for (run, items) in permuted.iter_mut().zip(orders.clone()) {
+            rounding.push(differences(&reference, &run.observed_step(lr, items)?));
+        }
+        bound.widen(rounding);
+
+        // Only in f32, which is all that a snapshot holds.
+        let before = match rounding_counts {
+            true => Some(mesh.snapshot()?),
+            false => None,
+        };
+        let observed = mesh.observed_step(lr, items.clone())?;
+        let mut step = StepReport {
+            step: number,
+            loss: reference.loss,
+            mesh: differences(&reference, &observed),
+            rounding: bound.rounding(),
+            bound: bound.current(),
+            continued: None,
+        };
+        if let Some(before) = before.filter(|_| !step.passed()) {
+            let alone = || alone(Some(&before));
+            step.continued = Some(continued(&alone, lr, items, orders, &observed)?);
+        }
+        steps.push(step);
+        if !observe(number) {
+            break;
+        }
+    }
+    Ok(steps)
 }
 
 /// The batches of one epoch after the other.
@@ -194,101 +234,30 @@ fn permutations(items: &DigitItems, key: u64) -> impl Iterator<Item = DigitItems
 }
 
 /// Compares a step of the mesh with the step that one device makes from the same state.
-fn continued<B: TrainBackend>(
-    before: &PlainRun<B>,
+fn continued(
+    before: &dyn Fn() -> anyhow::Result<Box<dyn Engine>>,
+    lr: f64,
     items: DigitItems,
     orders: impl Iterator<Item = DigitItems>,
-    outcome: &Outcome,
-) -> Continued {
-    let reference = before.clone().step(items);
+    observed: &Observed,
+) -> anyhow::Result<Continued> {
+    let reference = before()?.observed_step(lr, items)?;
     // The largest of them here: all begin at one point, and have had no time to drift.
-    let rounding = orders
-        .map(|items| differences(&reference, &before.clone().step(items)))
-        .fold(Differences::default(), Differences::max);
-    Continued {
-        mesh: differences(&reference, outcome),
-        bound: Bound::of_rounding(rounding),
+    let mut rounding = Differences::default();
+    for items in orders {
+        let permuted = before()?.observed_step(lr, items)?;
+        rounding = rounding.max(differences(&reference, &permuted));
     }
+    Ok(Continued {
+        mesh: differences(&reference, observed),
+        bound: Bound::of_rounding(rounding),
+    })
 }
 
-fn differences(reference: &Outcome, other: &Outcome) -> Differences {
+fn differences(reference: &Observed, other: &Observed) -> Differences {
     Differences {
         loss: relative_difference_of(reference.loss, other.loss),
         gradients: relative_difference(&reference.gradients, &other.gradients),
         parameters: relative_difference(&reference.parameters, &other.parameters),
-    }
-}
-
-#[cfg(all(test, feature = "flex"))]
-mod tests {
-    use super::*;
-    use crate::data::{DataSet, bundled_dir};
-    use burn::backend::{Autodiff, Flex};
-    use burn::tensor::DType;
-
-    type B = Autodiff<Flex>;
-
-    fn options() -> VerifyOptions {
-        let data = DataSet::read(&bundled_dir(), Some(200)).expect("the bundled digits");
-        VerifyOptions {
-            model: ModelKind::Mlp,
-            batch_size: 23,
-            steps: 12,
-            ..VerifyOptions::new(data.train)
-        }
-    }
-
-    fn mesh(spec: &str) -> Mesh<Flex> {
-        Mesh::open(spec).expect("logical devices")
-    }
-
-    #[test]
-    fn a_mesh_of_three_is_one_device() {
-        for (optimizer, dtype) in [
-            (OptimizerKind::Adam, FloatKind::F32),
-            (OptimizerKind::Sgd, FloatKind::F64),
-        ] {
-            let options = VerifyOptions {
-                optimizer,
-                dtype,
-                ..options()
-            };
-            let report = run::<B>(&mesh("flex:0,1,2"), &options).expect("a report");
-            assert!(report.passed(), "{report:?}");
-            // 200 items are 8 batches of 23 and one of 16: an uneven one is among the steps.
-            assert_eq!(report.steps.len(), 12);
-            assert!(
-                report.worst().gradients > 0.0,
-                "the sums are in another order"
-            );
-        }
-    }
-
-    #[test]
-    fn stops_when_told_to() {
-        let report = run_observed::<B>(&mesh("flex:0"), &options(), |step| step < 3);
-        assert_eq!(report.expect("a report").steps.len(), 3);
-    }
-
-    #[test]
-    fn a_step_is_judged_from_the_state_before_it() {
-        let options = options();
-        let model = Classifier::<B>::seeded(options.model, 0.0, 1, &Default::default(), DType::F32);
-        let optimizer = options.optimizer.init();
-        let mut run = MeshRun::new(model, optimizer, 1e-3, &mesh("flex:0,1")).expect("an engine");
-        let mut batches = steps_of(&options);
-        let mut next = || batches.next().expect("endless");
-        run.step(next()).expect("a step");
-
-        let (before, items) = (run.on_one_device().expect("a copy"), next());
-        let mut outcome = run.step(items.clone()).expect("a step");
-        let judge =
-            |outcome: &Outcome| continued(&before, items.clone(), permutations(&items, 1), outcome);
-        assert!(judge(&outcome).passed());
-        // One percent more in a single parameter's gradient is no rounding.
-        for value in &mut outcome.gradients[0].1 {
-            *value *= 1.01;
-        }
-        assert!(!judge(&outcome).passed());
     }
 }

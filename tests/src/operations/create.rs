@@ -44,8 +44,11 @@ pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
             let normal = random(Distribution::Normal(1.0, 2.0));
             let uniform = random(Distribution::Uniform(-3.0, 5.0)) + p.float([7, 4]);
             let coins = p.float([7, 4]) * random(Distribution::Bernoulli(0.5));
+            drop(random(Distribution::Default));
+            let before = random(Distribution::Default);
+            B::seed(&p.device(), 19);
             let last = random(Distribution::Default);
-            out![uniform, coins, normal.sum_dim(1), whole, last]
+            out![uniform, coins, normal.sum_dim(1), whole, last, before]
         },
         "int random" => {
             let _random = seeded::<B, P>(p);
@@ -67,7 +70,10 @@ fn seeded<B: Backend, P: Place<B>>(p: &P) -> RwLockWriteGuard<'static, ()> {
 }
 
 fn zeros_ones<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
-    let (zeros, ones) = (|| K::make(p, [7, 4]).zeros_like(), || K::make(p, [7, 4]).ones_like());
+    let (zeros, ones) = (
+        || K::make(p, [7, 4]).zeros_like(),
+        || K::make(p, [7, 4]).ones_like(),
+    );
     let whole = Tensor::cat(vec![zeros(), ones()], 1);
     out![
         zeros(),

@@ -2,6 +2,7 @@
 //! conversions.
 
 use super::case::{Case, Kind, cases, for_kinds, out};
+use super::devices::{primitive, read};
 use super::place::Place;
 use burn::tensor::backend::Backend;
 use burn::tensor::{Bool, DType, Float, FloatDType, Int, IntDType, TensorData};
@@ -117,7 +118,11 @@ fn binary<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
             p.float_in(0.25..=2.0, DIMS).powf(p.float(DIMS)),
             p.float_in(0.25..=2.0, DIMS).powf(p.float([7, 1, 1])),
         ],
-        "float powi" => out![p.float_in(0.25..=2.0, DIMS).powi(p.float_in(1.0..=3.0, DIMS))],
+        "float powi" => {
+            let exponents = p.int(0..=3, DIMS).into_primitive();
+            let powers = B::float_powi(primitive(p.float(DIMS)), exponents);
+            vec![read::<B, 3>(powers), p.float_in(0.25..=2.0, DIMS).powi(p.float(DIMS)).into_data()]
+        },
         "atan2" => out![p.float(DIMS).atan2(p.float(DIMS)), p.float(DIMS).atan2(p.float([1, 3, 4]))],
         "float greater" => out![p.float(DIMS).greater(p.float(DIMS)), p.float(DIMS).greater(p.float([1, 3, 1]))],
         "float greater equal" => out![p.float(DIMS).greater_equal(p.float(DIMS))],

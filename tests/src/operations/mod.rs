@@ -14,7 +14,7 @@
 //! | `run.rs` | running all cases in all modes |
 //! | `exceptions.rs` | operations that no case meets, and why |
 //! | `table.rs` | the table in the book |
-//! | `elementwise.rs`, `matmul.rs`, `reduce.rs`, `shape.rs`, `index.rs`, `module.rs` | the cases, grouped as the rules are |
+//! | `elementwise.rs`, `matmul.rs`, `reduce.rs`, `shape.rs`, `index.rs`, `module.rs`, `inner.rs` | the cases, grouped as the rules are |
 //! | `create.rs`, `quantized.rs`, `transfer.rs` | the cases of operations that have no rule, and of moves |
 
 mod case;
@@ -24,6 +24,7 @@ mod devices;
 mod elementwise;
 mod exceptions;
 mod index;
+mod inner;
 mod matmul;
 mod module;
 mod place;
@@ -35,7 +36,7 @@ mod table;
 mod transfer;
 
 pub use exceptions::EXCEPTIONS;
-pub use table::{MARKERS, render};
+pub use table::{MARKER, contradictions, render};
 
 use burn::tensor::backend::Backend;
 use case::Case;
@@ -49,6 +50,7 @@ fn all<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     cases.extend(shape::list());
     cases.extend(index::list());
     cases.extend(module::list());
+    cases.extend(inner::list());
     cases.extend(create::list());
     cases.extend(quantized::list());
     cases.extend(transfer::list());

@@ -6,8 +6,8 @@ use super::devices::{primitive, read};
 use super::place::Place;
 use burn::tensor::backend::Backend;
 use burn::tensor::module::{
-    adaptive_avg_pool1d, adaptive_avg_pool2d, attention, avg_pool1d, avg_pool2d, conv1d, conv2d,
-    conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, ctc_loss, deform_conv2d,
+    adaptive_avg_pool1d, adaptive_avg_pool2d, attention, avg_pool1d, avg_pool2d, conv_transpose1d,
+    conv_transpose2d, conv_transpose3d, conv1d, conv2d, conv3d, ctc_loss, deform_conv2d,
     interpolate, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices,
     unfold4d,
 };
@@ -101,17 +101,15 @@ fn convolutions<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
                 deform(),
             ),
         ],
-        "deformable conv2d backward" => {
-            let mut all = deform_backward(p, true);
-            all.extend(deform_backward(p, false));
-            all
-        },
         "unfold4d" => out![unfold4d(
             p.float([7, 2, 5, 5]),
             [3, 3],
             UnfoldOptions::new([1, 1], [1, 1], [1, 1]),
         )],
     );
+    // Flex computes these gradients in `f32` whatever their type.
+    let backward = |p: &P| [deform_backward(p, true), deform_backward(p, false)].concat();
+    list.push(Case::new("deformable conv2d backward", backward).default_float());
     list
 }
 
@@ -275,12 +273,6 @@ fn others<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
             irfft(p.float([7, 5]), p.float([7, 5]), 1, None),
             irfft(p.float([5, 7]), p.float([5, 7]), 0, None),
         ],
-        "layer norm" => vec![read::<B, 3>(B::layer_norm(
-            primitive(p.float([7, 3, 4])),
-            primitive(p.float([4])),
-            Some(primitive(p.float([4]))),
-            1e-5,
-        ))],
         "ctc loss" => out![ctc_loss(
             p.float_in(-4.0..=-0.5, [6, 7, 4]),
             p.int(1..=3, [7, 2]),

@@ -171,7 +171,11 @@ pub trait Place<B: Backend> {
     }
 
     /// Integers from a range.
-    fn int<const D: usize>(&self, range: RangeInclusive<i64>, dims: [usize; D]) -> Tensor<B, D, Int> {
+    fn int<const D: usize>(
+        &self,
+        range: RangeInclusive<i64>,
+        dims: [usize; D],
+    ) -> Tensor<B, D, Int> {
         let range = *range.start() as f64..=*range.end() as f64;
         let (values, lay) = self.inputs().values(range, 1.0, dims.into());
         self.lay_int(values, lay)

@@ -14,7 +14,6 @@ pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     for_kinds!(list: "any, all" any_all);
     list.extend(floats());
     list.extend(ints());
-    list.extend(sorted());
     list
 }
 
@@ -72,10 +71,6 @@ fn floats<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
         "float cummax" => each_dim!(p.float(DIMS), cummax),
         "var" => out![p.float(DIMS).var(0), p.float(DIMS).var_bias(2), p.float(DIMS).var_mean(0).1],
         "cov" => out![p.float([7, 4]).cov(0, 1), p.float([7, 4]).cov(1, 0)],
-        "softmax" => {
-            use burn::tensor::activation::{log_softmax, softmax};
-            out![softmax(p.float(DIMS), 0), softmax(p.float(DIMS), 2), log_softmax(p.float(DIMS), 1)]
-        },
         "one element and none" => out![
             p.float([1, 1, 1]).sum_dim(0),
             p.float([1, 4]).mean_dim(0),
@@ -109,38 +104,6 @@ fn ints<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
         "int cumprod" => each_dim!(p.int(-2..=2, DIMS), cumprod),
         "int cummin" => each_dim!(p.int(-9..=9, DIMS), cummin),
         "int cummax" => each_dim!(p.int(-9..=9, DIMS), cummax),
-    );
-    list
-}
-
-/// Sorting reads the tensor on a backend that has no operation for it, as a mesh.
-fn sorted<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
-    let mut list = Vec::new();
-    cases!(list, p:
-        "sort" => out![
-            p.float(DIMS).sort(0),
-            p.float(DIMS).sort_descending(2),
-            p.int(-99..=99, DIMS).sort(1),
-        ],
-        // Which of two equal elements comes first is not said.
-        "argsort" => {
-            let values: Vec<f64> = (0..28).map(|i| f64::from(i * 11 % 28)).collect();
-            let ints: Vec<i64> = values.iter().map(|value| *value as i64).collect();
-            let (sorted, indices) = p.floats(&values, [7, 4]).sort_with_indices(0);
-            out![
-                sorted,
-                indices,
-                p.floats(&values, [7, 4]).argsort_descending(1),
-                p.ints(&ints, [7, 4]).argsort(0),
-                p.floats(&values, [7, 4]).topk_with_indices(2, 0).1,
-            ]
-        },
-        "median" => out![p.float([7, 3]).median(0), p.float([7, 3]).median(1)],
-        "argwhere" => {
-            let mut all = out![p.bool(DIMS).argwhere(), p.float(DIMS).greater_elem(0.0).argwhere()];
-            all.extend(p.bool([7]).nonzero().into_iter().map(|indices| indices.into_data()));
-            all
-        },
     );
     list
 }

@@ -27,13 +27,9 @@ pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
         "stack, split, chunk" stack,
         "roll" roll,
     );
+    // Burn pads with its default type of floats.
+    list.push(Case::new("pad", pad::<B, P>).default_float());
     cases!(list, p:
-        "pad" => out![
-            p.float([7, 1, 3, 4]).pad((1, 2, 0, 1), 0.5),
-            p.float([7, 1, 3, 4]).pad((1, 2, 1, 1), PadMode::Reflect),
-            p.float([7, 1, 3, 4]).pad((1, 2, 1, 1), PadMode::Edge),
-            p.float([7, 4]).pad([(1, 1), (0, 2)], PadMode::Constant(1.0)),
-        ],
         "triangles" => out![
             p.float([7, 7]).triu(0),
             p.float([7, 5]).tril(1),
@@ -42,6 +38,17 @@ pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
         "one hot" => out![p.int(0..=4, [7]).one_hot::<2>(5), p.int(0..=4, [7, 3]).one_hot::<3>(5)],
     );
     list
+}
+
+fn pad<B: Backend, P: Place<B>>(p: &P) -> Vec<TensorData> {
+    let x = || p.float([7, 1, 3, 4]);
+    out![
+        x().pad((1, 2, 0, 1), 0.5),
+        x().pad((1, 2, 1, 1), PadMode::Reflect),
+        x().pad((1, 2, 1, 1), PadMode::Edge),
+        p.float([7, 4])
+            .pad([(1, 1), (0, 2)], PadMode::Constant(1.0)),
+    ]
 }
 
 fn reshape<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
@@ -154,7 +161,10 @@ fn cat<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
     let x = K::make(p, [3, 4]);
     out![
         Tensor::cat(vec![K::make(p, [7, 4]), K::make(p, [2, 4])], 0),
-        Tensor::cat(vec![K::make(p, [7, 4]), K::make(p, [7, 1]), K::make(p, [7, 2])], 1),
+        Tensor::cat(
+            vec![K::make(p, [7, 4]), K::make(p, [7, 1]), K::make(p, [7, 2])],
+            1
+        ),
         Tensor::cat(vec![x.clone(), x.clone(), x], 0),
         Tensor::cat(vec![K::make(p, [7, 4])], 0),
     ]
@@ -162,12 +172,28 @@ fn cat<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
 
 fn stack<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
     let items: Vec<Tensor<B, 1, K>> = (0..5).map(|_| K::make(p, [4])).collect();
-    let mut all = out![Tensor::stack::<2>(items.clone(), 0), Tensor::stack::<2>(items, 1)];
-    all.extend(K::make(p, [7, 4]).split(3, 0).into_iter().map(Tensor::into_data));
-    all.extend(K::make(p, [7, 4]).chunk(2, 1).into_iter().map(Tensor::into_data));
+    let mut all = out![
+        Tensor::stack::<2>(items.clone(), 0),
+        Tensor::stack::<2>(items, 1)
+    ];
+    all.extend(
+        K::make(p, [7, 4])
+            .split(3, 0)
+            .into_iter()
+            .map(Tensor::into_data),
+    );
+    all.extend(
+        K::make(p, [7, 4])
+            .chunk(2, 1)
+            .into_iter()
+            .map(Tensor::into_data),
+    );
     all
 }
 
 fn roll<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
-    out![K::make(p, [7, 4]).roll_dim(2, 0), K::make(p, [7, 4]).roll(&[1, -1], &[0, 1])]
+    out![
+        K::make(p, [7, 4]).roll_dim(2, 0),
+        K::make(p, [7, 4]).roll(&[1, -1], &[0, 1])
+    ]
 }

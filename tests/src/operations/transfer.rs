@@ -4,9 +4,9 @@
 use super::case::{Case, Kind, cases, for_kinds, out};
 use super::place::Place;
 use burn::backend::Autodiff;
-use burn::tensor::activation::{gelu, relu, softmax};
+use burn::tensor::activation::{gelu, log_softmax, relu, softmax};
 use burn::tensor::backend::Backend;
-use burn::tensor::module::{conv2d, max_pool2d};
+use burn::tensor::module::{conv2d, ctc_loss, max_pool2d};
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::quantization::QuantScheme;
 use burn::tensor::{Bool, Float, Int, Tensor, TensorData, Transaction};
@@ -15,7 +15,9 @@ use burn::tensor::{Bool, Float, Int, Tensor, TensorData, Transaction};
 pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list: "to another device" to_device);
-    list.push(Case::new("quantized to another device", to_device_quantized::<B, P>).default_float());
+    list.push(
+        Case::new("quantized to another device", to_device_quantized::<B, P>).default_float(),
+    );
     cases!(list, p:
         "transaction" => Transaction::default()
             .register(p.float([7, 4]))
@@ -38,6 +40,21 @@ pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
             for leaf in [x, w, v] {
                 all.extend(leaf.grad_remove(&mut grads).map(Tensor::into_data));
             }
+            all
+        },
+        "gradients of the ctc loss" => {
+            let logits = Tensor::<Autodiff<B>, 3>::from_inner(p.float([6, 7, 4])).require_grad();
+            let ints = |tensor| Tensor::<Autodiff<B>, 1, Int>::from_inner(tensor);
+            let loss = ctc_loss(
+                log_softmax(logits.clone(), 2),
+                Tensor::from_inner(p.int(1..=3, [7, 2])),
+                ints(p.ints(&[6, 6, 5, 6, 4, 6, 5], [7])),
+                ints(p.ints(&[2, 1, 2, 2, 1, 2, 1], [7])),
+                0,
+            );
+            let mut grads = loss.clone().sum().backward();
+            let mut all = vec![loss.into_data()];
+            all.extend(logits.grad_remove(&mut grads).map(Tensor::into_data));
             all
         },
         "gradients of a convolution" => {

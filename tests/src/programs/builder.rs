@@ -186,7 +186,8 @@ impl Builder {
 
     /// Some tensor that exists and fits, made small; recent ones are preferred.
     pub(super) fn find(&mut self, fits: impl Fn(&Info) -> bool) -> Option<Id> {
-        let fitting: Vec<Id> = (0..self.infos.len()).filter(|id| fits(&self.infos[*id])).collect();
+        let fits = |id: &Id| fits(&self.infos[*id]) && self.infos[*id].max.is_finite();
+        let fitting: Vec<Id> = (0..self.infos.len()).filter(fits).collect();
         if fitting.is_empty() {
             return None;
         }

@@ -129,7 +129,7 @@ fn apply<B: AutodiffBackend>(
             reduce::run(op, value)
         }
         Op::Index(op) => vec![index::run(op, args, &infos[0])],
-        Op::Layer(op) => layer::run(op, args),
+        Op::Layer(op) => vec![layer::run(op, args)],
         Op::Conv(op) => conv::run(op, args),
     }
 }

@@ -131,6 +131,14 @@ impl Program {
         Builder::new(seed).finish()
     }
 
+    /// How far results may be apart, relative to the largest value of a tensor: rounding in f64,
+    /// or where a single device rounds to f32.
+    #[must_use]
+    pub fn bound(&self) -> f64 {
+        let rough = |statement: &Statement| matches!(&statement.op, Op::Conv(op) if op.is_rough());
+        if self.statements.iter().any(rough) { 1e-5 } else { 1e-9 }
+    }
+
     /// The parameters, in their order.
     pub fn params(&self) -> impl Iterator<Item = Id> + '_ {
         self.statements

@@ -2,6 +2,8 @@
 //! and parameters agree to 1e-9.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod training;
+
 use burn::backend::{Autodiff, Flex};
 use burn::module::AutodiffModule;
 use burn::nn::loss::CrossEntropyLossConfig;

@@ -21,7 +21,6 @@ type Plain = Autodiff<Flex>;
 type OnMesh<C> = Autodiff<MultiGpu<Flex>, C>;
 type Counts = BTreeMap<&'static str, OperationCounts>;
 
-const BOUND: f64 = 1e-9;
 const SIZES: [usize; 4] = [1, 2, 3, 5];
 const THREADS: u64 = 4;
 
@@ -146,7 +145,7 @@ fn compare(program: &Program, setting: Setting, mesh: &Mesh<Flex>) -> Option<Str
         on_mesh::<NoCheckpointing>(program, mesh)
     };
     match other {
-        Ok(other) => own.difference(&other, BOUND),
+        Ok(other) => own.difference(&other, program.bound()),
         Err(text) => Some(text),
     }
 }

@@ -2,11 +2,12 @@
 
 use super::super::InnerBackend;
 use super::super::command::Reduction;
-use super::super::meeting::Meeting;
+use super::super::meeting::{Meeting, Turns};
 use super::Primitive;
 use super::worker::{Stop, Worker};
 use crate::collective::{Held, pack_member, sum_member, unpack_member};
 use crate::layout::Layout;
+use crate::partition::local::localize;
 use burn::tensor::{Shape, Slice};
 use burn_backend::TensorMetadata;
 use burn_backend::tensor::FloatTensor;
@@ -16,23 +17,34 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl<B: InnerBackend> Worker<B> {
-    /// Random numbers that are the same on all members: the first one draws them, as a single
-    /// device would, and the others take a copy.
-    pub(super) fn draw_whole(
+    /// Random numbers: parts are drawn in turn, which gives those of a single device; whole ones by
+    /// the first member, and the others take a copy.
+    pub(super) fn draw(
         &self,
         op: &OperationIr,
+        layout: &Layout,
+        turns: &Turns,
         drawn: &Meeting<Primitive<B>>,
     ) -> Result<(), Stop> {
+        let turn = turns.wait(self.member);
         let Some(out) = op.outputs().next() else {
             return Ok(());
         };
-        if self.member == 0 {
-            self.runner.register_op(op.clone());
-            if self.core.devices.len() > 1 {
-                drawn.bring(0, Ok(self.part(out, out.shape.clone())));
+        if let Layout::Sharded { .. } = layout {
+            if !layout.is_empty_at(self.member) {
+                let outputs = std::slice::from_ref(layout);
+                self.runner
+                    .register_op(localize(op, &[], outputs, self.member));
             }
             return Ok(());
         }
+        if self.member == 0 {
+            self.runner.register_op(op.clone());
+            drop(turn);
+            drawn.bring(0, Ok(self.part(out, out.shape.clone())));
+            return Ok(());
+        }
+        drop(turn);
         let tensor = drawn.from(0)?;
         let own = self.fetch(tensor, 0, &out.shape, out)?.own();
         self.register(out.id, own, out.shape.clone(), out.dtype);

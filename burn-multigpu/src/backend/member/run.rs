@@ -26,22 +26,9 @@ impl<B: InnerBackend> Worker<B> {
             Command::Random {
                 op,
                 layout,
-                turn,
+                turns,
                 drawn,
-            } => {
-                let whole = *layout == Layout::Replicated;
-                let turn = turn.wait(self.member);
-                if !whole {
-                    if !layout.is_empty_at(self.member) {
-                        let outputs = std::slice::from_ref(layout);
-                        self.runner
-                            .register_op(localize(op, &[], outputs, self.member));
-                    }
-                    return Ok(());
-                }
-                drop(turn);
-                self.draw_whole(op, drawn)?;
-            }
+            } => self.draw(op, layout, turns, drawn)?,
             Command::Cut {
                 tensor,
                 out,

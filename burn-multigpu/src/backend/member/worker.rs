@@ -80,8 +80,8 @@ impl<B: InnerBackend> Worker<B> {
     fn refuse(&self, command: &Command<B>, fault: &Arc<Fault>) {
         let failure = || Failure::Fault(fault.clone());
         match command {
-            Command::Random { turn, drawn, .. } => {
-                drop(turn.wait(self.member));
+            Command::Random { turns, drawn, .. } => {
+                drop(turns.wait(self.member));
                 drawn.bring(self.member, Err(fault.clone()));
             }
             Command::Move { parts, .. } => parts.bring(self.member, Err(fault.clone())),
