@@ -125,9 +125,11 @@ impl<B: InnerBackend> Session<B> {
             own.filter(move |(tensor, _)| tensor.id == id)
                 .map(|(_, layout)| layout)
         };
-        // One tensor that is needed in two layouts is made whole, and cut from there.
+        // What is made whole comes first: with a view its origin may become whole as well, which
+        // may be another operand. One tensor that is needed in two layouts is cut from the whole.
         for (tensor, layout) in inputs.iter().zip(&plan.inputs) {
-            if wants(tensor.id).any(|other| other != layout) {
+            let whole = *layout == Layout::Replicated;
+            if whole || wants(tensor.id).any(|other| other != layout) {
                 self.bring(state, tensor, &Layout::Replicated, false, label);
             }
         }

@@ -41,13 +41,10 @@ pub(super) fn generate(b: &mut Builder) {
         11..14 => norm(b),
         14 => {
             let shape = [b.rng.within(1, 6), b.rng.within(1, 5), 3];
-            let (left, right) = (b.shaped(Kind::Float, &shape), b.companion(Kind::Float, &shape));
-            // Broadcasting is for the other dimensions.
-            if b.info(right).shape[2] == 3 {
-                let max = 2.0 * b.info(left).max * b.info(right).max;
-                let out = Info::float(shape, max);
-                b.push(Op::Layer(Layer::Cross(2)), &[left, right], vec![out]);
-            }
+            // Flex broadcasts nothing here.
+            let (left, right) = (b.shaped(Kind::Float, &shape), b.shaped(Kind::Float, &shape));
+            let max = 2.0 * b.info(left).max * b.info(right).max;
+            b.push(Op::Layer(Layer::Cross(2)), &[left, right], vec![Info::float(shape, max)]);
         }
         15 => {
             let id = b.ranked(Kind::Float, 2, 4);

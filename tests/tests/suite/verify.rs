@@ -1,11 +1,12 @@
 //! What `multigpu verify` compares, on the bundled digits: losses, gradients and parameters of 100
-//! steps on a mesh and on one device, for both models and both optimizers.
+//! steps on a mesh and on one device, for the models, both optimizers and both engines.
 
 use burn::backend::{Autodiff, Flex, Wgpu};
 use burn_multigpu::Mesh;
 use burn_multigpu_examples::backend::TrainBackend;
 use burn_multigpu_examples::config::FloatKind;
 use burn_multigpu_examples::data::{DataSet, bundled_dir};
+use burn_multigpu_examples::engine::EngineKind;
 use burn_multigpu_examples::models::ModelKind;
 use burn_multigpu_examples::optimizer::OptimizerKind;
 use burn_multigpu_examples::verify::{Report, VerifyOptions, run};
@@ -13,6 +14,7 @@ use burn_multigpu_tests::draws;
 
 fn verify<B: TrainBackend>(
     mesh: &Mesh<B::InnerBackend>,
+    engine: EngineKind,
     (model, optimizer): (ModelKind, OptimizerKind),
     dtype: FloatKind,
     batch_size: usize,
@@ -20,54 +22,77 @@ fn verify<B: TrainBackend>(
     let _draws = draws();
     let data = DataSet::read(&bundled_dir(), None).unwrap();
     let mut options = VerifyOptions::new(data.train);
+    options.engine = engine;
     options.model = model;
     options.optimizer = optimizer;
     options.dtype = dtype;
     options.batch_size = batch_size;
     let report = run::<B>(mesh, &options).unwrap();
     assert_eq!(report.steps.len(), 100);
-    assert!(report.replicas_equal);
+    let replicas = (engine == EngineKind::Replica).then_some(true);
+    assert_eq!(report.replicas_equal, replicas);
     assert!(
         report.passed(),
-        "{model:?} {optimizer:?} {dtype:?}: {:?}, largest {:?}",
+        "{engine} {model} {optimizer} {dtype}: {:?}, largest {:?}",
         report.first_above(),
         report.worst()
     );
     report
 }
 
-const ALL: [(ModelKind, OptimizerKind); 4] = [
+const ALL: [(ModelKind, OptimizerKind); 5] = [
     (ModelKind::Mlp, OptimizerKind::Sgd),
     (ModelKind::Mlp, OptimizerKind::Adam),
     (ModelKind::Cnn, OptimizerKind::Sgd),
     (ModelKind::Cnn, OptimizerKind::Adam),
+    (ModelKind::Transformer, OptimizerKind::Adam),
 ];
+
+/// Batch norm over the whole batch is the decorator's alone: a replica normalises its own part.
+const OF_THE_DECORATOR: (ModelKind, OptimizerKind) = (ModelKind::CnnNorm, OptimizerKind::Adam);
+
+fn on_flex(dtype: FloatKind, check: impl Fn(Report)) {
+    for engine in EngineKind::ALL {
+        let mesh = Mesh::<Flex>::open("flex:0,1,2").unwrap();
+        for what in ALL {
+            check(verify::<Autodiff<Flex>>(&mesh, engine, what, dtype, 50));
+        }
+    }
+    let mesh = Mesh::<Flex>::open("flex:0,1,2").unwrap();
+    let engine = EngineKind::Decorator;
+    check(verify::<Autodiff<Flex>>(
+        &mesh,
+        engine,
+        OF_THE_DECORATOR,
+        dtype,
+        50,
+    ));
+}
 
 #[test]
 fn uneven_shards_on_flex_in_f64() {
-    let mesh = Mesh::<Flex>::open("flex:0,1,2").unwrap();
-    for what in ALL {
-        let report = verify::<Autodiff<Flex>>(&mesh, what, FloatKind::F64, 50);
+    on_flex(FloatKind::F64, |report| {
         let worst = report.worst();
         assert!(worst.loss <= 1e-9 && worst.gradients <= 1e-9 && worst.parameters <= 1e-9);
-    }
+    });
 }
 
 #[test]
 fn uneven_shards_on_flex_in_f32() {
-    let mesh = Mesh::<Flex>::open("flex:0,1,2").unwrap();
-    for what in ALL {
-        let report = verify::<Autodiff<Flex>>(&mesh, what, FloatKind::F32, 50);
+    on_flex(FloatKind::F32, |report| {
         assert!(report.host_sums > 0 && report.kernel_sums == 0);
-    }
+    });
 }
 
 #[test]
 fn the_software_vulkan_device_with_kernels() {
-    let mesh = Mesh::<Wgpu>::open("wgpu:0,0")
-        .expect("a Vulkan device: apt-get install mesa-vulkan-drivers");
-    for what in ALL {
-        let report = verify::<Autodiff<Wgpu>>(&mesh, what, FloatKind::F32, 25);
-        assert!(report.kernel_sums > 0 && report.host_sums == 0);
+    for engine in EngineKind::ALL {
+        let mesh = Mesh::<Wgpu>::open("wgpu:0,0")
+            .expect("a Vulkan device: apt-get install mesa-vulkan-drivers");
+        // The transformer takes too long on a software device.
+        for what in &ALL[..4] {
+            let report = verify::<Autodiff<Wgpu>>(&mesh, engine, *what, FloatKind::F32, 25);
+            assert!(report.kernel_sums > 0 && report.host_sums == 0);
+        }
     }
 }

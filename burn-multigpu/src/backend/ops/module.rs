@@ -1,4 +1,7 @@
 //! Operations of layers.
+//!
+//! The router says that the positions of a maximum pool are of the backend's element type; those of
+//! Flex are not, and an int of a declared type that it has not can meet no other.
 
 use burn_backend::TensorMetadata;
 use burn_backend::ops::{
@@ -9,7 +12,7 @@ use burn_backend::ops::{
 use burn_backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn_ir::{
     CtcLossBackwardOpIr, CtcLossOpIr, EmbeddingBackwardOpIr, EmbeddingOpIr, IRfftOpIr,
-    ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr, TensorIr,
+    MaxPool1dWithIndicesOpIr, MaxPool2dWithIndicesOpIr, ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr, TensorIr,
 };
 use burn_router::RunnerClient;
 
@@ -58,16 +61,21 @@ impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
         dilation: usize,
         ceil_mode: bool,
     ) -> MaxPool1dWithIndices<Self> {
-        let out = Router::<B>::max_pool1d_with_indices(
-            x,
+        let client = x.client.clone();
+        let desc = MaxPool1dWithIndicesOpIr::create(
+            x.into_ir(),
             kernel_size,
             stride,
             padding,
             dilation,
             ceil_mode,
+            B::pool_index_dtype(),
+            || client.create_empty_handle(),
         );
+        let op = ModuleOperationIr::MaxPool1dWithIndices(desc);
+        let [out, indices] = client.register(OperationIr::Module(op)).outputs();
 
-        MaxPool1dWithIndices::new(out.output, out.indices)
+        MaxPool1dWithIndices::new(out, indices)
     }
 
     fn max_pool2d_with_indices(
@@ -78,16 +86,21 @@ impl<B: InnerBackend> ModuleOps<Self> for MultiGpu<B> {
         dilation: [usize; 2],
         ceil_mode: bool,
     ) -> MaxPool2dWithIndices<Self> {
-        let out = Router::<B>::max_pool2d_with_indices(
-            x,
+        let client = x.client.clone();
+        let desc = MaxPool2dWithIndicesOpIr::create(
+            x.into_ir(),
             kernel_size,
             stride,
             padding,
             dilation,
             ceil_mode,
+            B::pool_index_dtype(),
+            || client.create_empty_handle(),
         );
+        let op = ModuleOperationIr::MaxPool2dWithIndices(desc);
+        let [out, indices] = client.register(OperationIr::Module(op)).outputs();
 
-        MaxPool2dWithIndices::new(out.output, out.indices)
+        MaxPool2dWithIndices::new(out, indices)
     }
 
     fn max_pool1d_with_indices_backward(

@@ -4,6 +4,8 @@ use crate::error::{Error, Result};
 use crate::mesh::messages::visibility_variable;
 use crate::mesh::spec::Members;
 use burn::tensor::backend::Backend;
+use burn::tensor::ops::IntElem;
+use burn::tensor::{DType, Element};
 use serde::Serialize;
 use std::ffi::OsString;
 
@@ -70,6 +72,11 @@ pub trait MeshBackend: Backend {
     fn memory_free(index: usize) -> Option<u64> {
         let _ = index;
         None
+    }
+
+    /// The type of the positions that maximum pools return, which Burn leaves to the backend.
+    fn pool_index_dtype() -> DType {
+        IntElem::<Self>::dtype()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::base::{DeviceInfo, MeshBackend};
 use crate::error::Result;
 use crate::mesh::spec::Members;
+use burn::tensor::DType;
 use burn_flex::{Flex, FlexDevice};
 use std::sync::OnceLock;
 
@@ -18,6 +19,11 @@ impl MeshBackend for Flex {
 
     fn device(_index: usize) -> FlexDevice {
         FlexDevice
+    }
+
+    /// Whatever its other ints are.
+    fn pool_index_dtype() -> DType {
+        DType::I64
     }
 
     fn select(members: &Members) -> Result<Vec<DeviceInfo>> {

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::mesh::spec::Members;
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::tensor::DType;
 
 macro_rules! forward_to {
     ($inner:ident) => {
@@ -30,6 +31,10 @@ macro_rules! forward_to {
 
         fn memory_free(index: usize) -> Option<u64> {
             $inner::memory_free(index)
+        }
+
+        fn pool_index_dtype() -> DType {
+            $inner::pool_index_dtype()
         }
     };
 }
