@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod models;
+pub mod programs;
 pub mod single;
 
 pub use burn_std::device::Device;

@@ -4,7 +4,7 @@ use super::InnerBackend;
 use super::command::Command;
 use super::session::{Fault, Session, next_id};
 use super::state::{Creation, Place, State, is_creation, is_random, is_view, joins_batch};
-use crate::layout::{Bounds, Layout};
+use crate::layout::Layout;
 use crate::partition::ir::{name, tensors_mut};
 use crate::partition::plan::{Plan, batch_len, plan};
 use crate::partition::rule::rule;
@@ -201,10 +201,7 @@ impl<B: InnerBackend> Session<B> {
             Layout::Sharded { dim, .. } if batch_len(&tensor.shape).is_none() => dim,
             _ => 0,
         };
-        let even = Layout::Sharded {
-            dim,
-            bounds: Bounds::even(tensor.shape[dim], state.members),
-        };
+        let even = Layout::even(dim, tensor.shape[dim], state.members);
         self.bring(state, tensor, &even, true, "dealing a batch");
     }
 }

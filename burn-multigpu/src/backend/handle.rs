@@ -6,7 +6,7 @@ use super::explain::OperationStats;
 use super::session::Session;
 use super::{InnerBackend, MultiGpu};
 use crate::error::Result;
-use crate::layout::{Bounds, Layout};
+use crate::layout::Layout;
 use crate::mesh::{DecoratorInfo, Mesh};
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -104,10 +104,7 @@ impl<B: InnerBackend> Mesh<B> {
             "a tensor of {} dimensions has no dimension {dim}",
             ir.shape.num_dims()
         );
-        let layout = Layout::Sharded {
-            dim,
-            bounds: Bounds::even(ir.shape[dim], self.len()),
-        };
+        let layout = Layout::even(dim, ir.shape[dim], self.len());
         session.relayout(&ir, &layout);
     }
 

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{Outcome, spec_or_default, training_digits};
 use crate::backend::{Task, TrainBackend, dispatch};
 use crate::cli::BenchArgs;
-use crate::throughput::{BenchOptions, BenchReport, OperationCosts, Speed, run};
+use crate::throughput::{BenchOptions, BenchReport, OperationCosts, Speed, UploadRates, run};
 use crate::ui::Ui;
 
 /// Measures the throughput on one device and, with both engines, on meshes of 1 to N members.
@@ -93,6 +93,27 @@ fn print(report: &BenchReport, ui: Ui) {
     }
     ui.result(right_aligned(table));
     print_operations(&report.operations, ui);
+    print_uploads(&report.upload, ui);
+}
+
+fn print_uploads(rates: &UploadRates, ui: Ui) {
+    ui.result(format_args!(
+        "upload of a batch of {} MiB, cut along its first dimension",
+        rates.bytes >> 20
+    ));
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
+    table.set_header(["", "GiB/s", "times memcpy"]);
+    let mut row = |name: String, rate: f64| {
+        let times = format!("{:.2}", rate / rates.memcpy);
+        table.add_row([name, format!("{rate:.2}"), times]);
+    };
+    row("memcpy, one thread".to_owned(), rates.memcpy);
+    row("plain Burn".to_owned(), rates.plain);
+    for (rate, members) in rates.mesh.iter().zip(1..) {
+        row(format!("decorator, mesh of {members}"), *rate);
+    }
+    ui.result(right_aligned(table));
 }
 
 fn print_operations(costs: &OperationCosts, ui: Ui) {

@@ -162,9 +162,11 @@ impl<B: Backend> ModuleMapper<B> for Seeded {
             .is_some_and(|name| name.ends_with("Norm"))
         {
             return param.map(|value| {
-                // A cast parameter would be a result, and no leaf that gets a gradient.
-                let trained = value.is_require_grad();
-                value.detach().cast(self.dtype).set_require_grad(trained)
+                // By way of the data: a cast parameter would be a result, and no leaf that gets a
+                // gradient.
+                let (data, device) = (value.to_data(), value.device());
+                Tensor::from_data(data, (&device, self.dtype))
+                    .set_require_grad(value.is_require_grad())
             });
         }
         // Neither the shape nor the device needs Burn's own value, which is never drawn.

@@ -2,6 +2,7 @@
 //! members of a mesh. And what the decorator costs, by operation.
 
 mod operation;
+mod upload;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +12,7 @@ use burn_multigpu::Mesh;
 use serde::Serialize;
 
 pub use operation::{MeshCost, OperationCosts};
+pub use upload::UploadRates;
 
 use crate::backend::TrainBackend;
 use crate::config::FloatKind;
@@ -96,6 +98,8 @@ pub struct BenchReport {
     pub mesh: Vec<MeshSpeed>,
     /// What an operation costs on the decorator.
     pub operations: OperationCosts,
+    /// How fast a batch gets to the members.
+    pub upload: UploadRates,
 }
 
 /// Measures one device and, with both engines, every mesh of the first 1 to N members, telling
@@ -141,6 +145,8 @@ pub fn run<B: TrainBackend>(
     let (plain, meshes) = speeds(plain, meshes, options, &mut observe)?;
     observe("single operations");
     let operations = operation::costs(mesh)?;
+    observe("uploads");
+    let upload = upload::rates(mesh)?;
 
     let members = mesh.members();
     Ok(BenchReport {
@@ -160,6 +166,7 @@ pub fn run<B: TrainBackend>(
         plain,
         mesh: meshes,
         operations,
+        upload,
     })
 }
 

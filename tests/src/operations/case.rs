@@ -6,18 +6,18 @@ use burn::tensor::{BasicOps, Bool, Float, Int, Tensor, TensorData};
 use std::fmt;
 
 /// A case, on a backend that [`Place`] `P` is for.
-pub struct Case<P> {
+pub(super) struct Case<P> {
     /// What failures call it.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// What it does: its results, all of which are compared.
-    pub run: fn(&P) -> Vec<TensorData>,
+    pub(super) run: fn(&P) -> Vec<TensorData>,
     /// Whether it is run with `f64` as well: not where Burn mixes in its default type of floats.
-    pub doubles: bool,
+    pub(super) doubles: bool,
 }
 
 impl<P> Case<P> {
     /// A case for all types of floats.
-    pub fn new(name: &'static str, run: fn(&P) -> Vec<TensorData>) -> Self {
+    pub(super) fn new(name: &'static str, run: fn(&P) -> Vec<TensorData>) -> Self {
         Self {
             name,
             run,
@@ -26,7 +26,7 @@ impl<P> Case<P> {
     }
 
     /// The same for Burn's default type of floats only.
-    pub fn default_float(mut self) -> Self {
+    pub(super) fn default_float(mut self) -> Self {
         self.doubles = false;
         self
     }
@@ -39,7 +39,7 @@ impl<P> fmt::Debug for Case<P> {
 }
 
 /// A kind of tensor that cases can be generic over.
-pub trait Kind<B: Backend>: BasicOps<B> + Sized {
+pub(super) trait Kind<B: Backend>: BasicOps<B> + Sized {
     /// Values of all sorts.
     fn make<P: Place<B>, const D: usize>(place: &P, dims: [usize; D]) -> Tensor<B, D, Self>;
 }
@@ -71,11 +71,11 @@ pub(super) use out;
 /// Cases for each kind of tensor, of functions that are generic over it.
 macro_rules! for_kinds {
     ($list:ident: $($name:literal $function:ident),+ $(,)?) => {
-        $(
-            $list.push(Case::new(concat!("float ", $name), $function::<B, P, Float>));
-            $list.push(Case::new(concat!("int ", $name), $function::<B, P, Int>));
-            $list.push(Case::new(concat!("bool ", $name), $function::<B, P, Bool>));
-        )+
+        $list.extend([$(
+            Case::new(concat!("float ", $name), $function::<B, P, Float>),
+            Case::new(concat!("int ", $name), $function::<B, P, Int>),
+            Case::new(concat!("bool ", $name), $function::<B, P, Bool>),
+        )+]);
     };
 }
 pub(super) use for_kinds;
@@ -83,7 +83,7 @@ pub(super) use for_kinds;
 /// Cases of closures that take their place as `$p`.
 macro_rules! cases {
     ($list:ident, $p:ident: $($name:literal => $body:expr),+ $(,)?) => {
-        $( $list.push(Case::new($name, |$p: &P| $body)); )+
+        $list.extend([$( Case::new($name, |$p: &P| $body) ),+]);
     };
 }
 pub(super) use cases;

@@ -3,7 +3,7 @@
 use burn::tensor::{DType, TensorData};
 
 /// What is different, if anything is.
-pub fn difference(want: &TensorData, got: &TensorData) -> Option<String> {
+pub(super) fn difference(want: &TensorData, got: &TensorData) -> Option<String> {
     if want.shape != got.shape || want.dtype != got.dtype {
         return Some(format!(
             "{:?} of {:?} for {:?} of {:?}",

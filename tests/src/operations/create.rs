@@ -7,7 +7,7 @@ use burn::tensor::{Bool, Distribution, Float, Int, Tensor, TensorData};
 use std::sync::RwLockWriteGuard;
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list:
         "zeros, ones" zeros_ones,

@@ -10,14 +10,14 @@ use std::fmt;
 
 /// One device: the judge.
 #[derive(Debug)]
-pub struct One<B: Backend> {
+pub(super) struct One<B: Backend> {
     inputs: Inputs,
     device: B::Device,
 }
 
 impl<B: Backend> One<B> {
     /// This device.
-    pub fn new(inputs: Inputs, device: B::Device) -> Self {
+    pub(super) fn new(inputs: Inputs, device: B::Device) -> Self {
         Self { inputs, device }
     }
 }
@@ -53,7 +53,7 @@ impl<B: Backend> Place<B> for One<B> {
 type Kept = (Box<dyn Fn() -> TensorData>, TensorData);
 
 /// A mesh.
-pub struct OnMesh<B: InnerBackend> {
+pub(super) struct OnMesh<B: InnerBackend> {
     inputs: Inputs,
     mesh: Mesh<B>,
     other: MeshDevice<B>,
@@ -62,7 +62,7 @@ pub struct OnMesh<B: InnerBackend> {
 
 impl<B: InnerBackend> OnMesh<B> {
     /// This mesh, with another one to move tensors to. `keep` holds on to the inputs.
-    pub fn new(inputs: Inputs, mesh: &Mesh<B>, other: &Mesh<B>, keep: bool) -> Self {
+    pub(super) fn new(inputs: Inputs, mesh: &Mesh<B>, other: &Mesh<B>, keep: bool) -> Self {
         Self {
             inputs,
             mesh: mesh.clone(),
@@ -72,7 +72,7 @@ impl<B: InnerBackend> OnMesh<B> {
     }
 
     /// What the inputs that were kept hold now, and what they held at first.
-    pub fn kept(&self) -> Vec<(TensorData, TensorData)> {
+    pub(super) fn kept(&self) -> Vec<(TensorData, TensorData)> {
         let Some(kept) = &self.kept else {
             return Vec::new();
         };
@@ -230,11 +230,13 @@ fn bool<B: Backend, const D: usize>(values: Values, device: &B::Device) -> Tenso
 }
 
 /// The primitive of a float tensor, for the backend's own functions.
-pub fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> B::FloatTensorPrimitive {
+pub(super) fn primitive<B: Backend, const D: usize>(
+    tensor: Tensor<B, D>,
+) -> B::FloatTensorPrimitive {
     tensor.into_primitive().tensor()
 }
 
 /// The data of a float primitive of `D` dimensions.
-pub fn read<B: Backend, const D: usize>(tensor: B::FloatTensorPrimitive) -> TensorData {
+pub(super) fn read<B: Backend, const D: usize>(tensor: B::FloatTensorPrimitive) -> TensorData {
     Tensor::<B, D>::from_primitive(TensorPrimitive::Float(tensor)).into_data()
 }

@@ -8,7 +8,7 @@ use burn::tensor::backend::Backend;
 use burn::tensor::{Bool, DType, Float, FloatDType, Int, IntDType, TensorData};
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list:
         "equal" equal,

@@ -10,7 +10,7 @@ use burn::tensor::{Bool, Float, IndexingUpdateOp, Int, Tensor, TensorData, modul
 const ADD: IndexingUpdateOp = IndexingUpdateOp::Add;
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list:
         "select" select,

@@ -13,7 +13,7 @@ use burn::tensor::backend::Backend;
 const DIMS: [usize; 3] = [7, 3, 4];
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = activations();
     list.extend(sorted());
     list

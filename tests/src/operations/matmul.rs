@@ -8,7 +8,7 @@ use burn::tensor::backend::Backend;
 use burn::tensor::module::linear;
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     cases!(list, p:
         "float matmul" => out![

@@ -19,7 +19,7 @@ use burn::tensor::signal::{irfft, rfft};
 use burn::tensor::{Bool, Tensor, TensorData};
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = convolutions();
     list.extend(transposed());
     list.extend(pools());

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 /// How an input lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lay {
+pub(super) enum Lay {
     /// Data from the host: the mesh decides.
     Host,
     /// Made by a creation operation, which the mesh defers: all elements are the same.
@@ -27,11 +27,11 @@ pub enum Lay {
 use Lay::{First, Host, Last, Made, Partial, Second, Whole};
 
 /// How the inputs of a case lie: the first one as the first entry says, and so on, round and round.
-pub type Mode = &'static [Lay];
+pub(super) type Mode = &'static [Lay];
 
 /// All modes in which each case is run. Those with what takes operations of its own to lay out,
 /// [`Partial`] and [`Made`], come last.
-pub const MODES: &[Mode] = &[
+pub(super) const MODES: &[Mode] = &[
     &[Host],
     &[Whole],
     &[First],
@@ -58,13 +58,13 @@ pub const MODES: &[Mode] = &[
 ];
 
 /// Whether laying inputs out in this mode takes operations.
-pub fn takes_operations(mode: Mode) -> bool {
+pub(super) fn takes_operations(mode: Mode) -> bool {
     mode.iter().any(|lay| matches!(lay, Partial | Made))
 }
 
 /// The values of an input.
 #[derive(Clone, Debug)]
-pub enum Values {
+pub(super) enum Values {
     /// One for each element, of any type: they are converted to that of the tensor.
     Each(TensorData),
     /// The same for all.
@@ -73,7 +73,7 @@ pub enum Values {
 
 /// What gives the inputs of a case: the same ones whatever backend they are for.
 #[derive(Debug)]
-pub struct Inputs {
+pub(super) struct Inputs {
     mode: Mode,
     dtype: DType,
     next: Cell<usize>,
@@ -81,7 +81,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// Inputs that lie so, with floats of this type.
-    pub fn new(mode: Mode, dtype: DType) -> Self {
+    pub(super) fn new(mode: Mode, dtype: DType) -> Self {
         Self {
             mode,
             dtype,
@@ -90,7 +90,7 @@ impl Inputs {
     }
 
     /// The type of the floats.
-    pub fn dtype(&self) -> DType {
+    pub(super) fn dtype(&self) -> DType {
         self.dtype
     }
 
@@ -116,7 +116,7 @@ impl Inputs {
 }
 
 /// A number that looks random (splitmix64).
-pub fn mix(stream: usize, index: usize) -> u64 {
+pub(super) fn mix(stream: usize, index: usize) -> u64 {
     let mut z = (((stream as u64) << 32 | index as u64) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -124,7 +124,7 @@ pub fn mix(stream: usize, index: usize) -> u64 {
 }
 
 /// What a case takes its inputs from.
-pub trait Place<B: Backend> {
+pub(super) trait Place<B: Backend> {
     /// Counts the inputs and makes their values.
     fn inputs(&self) -> &Inputs;
 

@@ -9,7 +9,7 @@ use burn::tensor::quantization::{
 use burn::tensor::{Tensor, TensorData};
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     cases!(list, p:
         "quantize" => {

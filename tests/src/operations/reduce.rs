@@ -9,7 +9,7 @@ use burn::tensor::{Bool, Float, Int, TensorData};
 const DIMS: [usize; 3] = [7, 3, 4];
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list: "any, all" any_all);
     list.extend(floats());

@@ -9,7 +9,7 @@ use burn::tensor::{Bool, Float, Int, Tensor, TensorData, s};
 const DIMS: [usize; 3] = [7, 3, 4];
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list:
         "reshape" reshape,
@@ -120,12 +120,12 @@ fn unfold<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
 
 fn slice<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
     out![
-        K::make(p, DIMS).slice([1..6]),
+        K::make(p, DIMS).slice(1..6),
         K::make(p, DIMS).slice([0..7, 1..2]),
         K::make(p, DIMS).slice([6..7, 0..3, 1..3]),
         K::make(p, DIMS).slice(s![-2.., .., ..-1]),
         K::make(p, DIMS).narrow(2, 0, 2),
-        K::make(p, DIMS).slice([0..1]),
+        K::make(p, DIMS).slice(0..1),
     ]
 }
 
@@ -138,9 +138,9 @@ fn slice_by_steps<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData>
 }
 
 fn slices_of_a_slice<B: Backend, P: Place<B>, K: Kind<B>>(p: &P) -> Vec<TensorData> {
-    let rows = K::make(p, [14, 4]).slice([3..9]);
-    let few = rows.clone().slice([1..3]);
-    let empty = rows.clone().slice([2..2]);
+    let rows = K::make(p, [14, 4]).slice(3..9);
+    let few = rows.clone().slice(1..3);
+    let empty = rows.clone().slice(2..2);
     out![
         few.clone(),
         Tensor::cat(vec![few, empty, rows.clone()], 0),

@@ -12,7 +12,7 @@ use burn::tensor::quantization::QuantScheme;
 use burn::tensor::{Bool, Float, Int, Tensor, TensorData, Transaction};
 
 /// The cases.
-pub fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
+pub(super) fn list<B: Backend, P: Place<B>>() -> Vec<Case<P>> {
     let mut list = Vec::new();
     for_kinds!(list: "to another device" to_device);
     list.push(

@@ -9,11 +9,17 @@ use super::{
     reduce, shape,
 };
 
-/// More elements than this has no tensor.
+/// More elements than this has no tensor, except in large programs.
 const ELEMENTS_MAX: usize = 3000;
+
+/// What large programs have is enough for sums that members share among each other.
+const LARGE_MAX: usize = 20_000;
 
 /// Beyond this, values are made smaller before they are used again.
 const SMALL: f64 = 4.0;
+
+type Outputs = Vec<(Id, When)>;
+type Terms = Vec<(Id, Term)>;
 
 /// A program that is being made: its statements so far, from which operands are taken.
 #[derive(Debug)]
@@ -23,6 +29,10 @@ pub struct Builder {
     statements: Vec<Statement>,
     /// The first dimension of most data.
     batch: usize,
+    /// Whether some dimensions are long.
+    large: bool,
+    /// Whether there is a backward pass.
+    pub(super) autodiff: bool,
 }
 
 impl Info {
@@ -61,7 +71,11 @@ impl Builder {
     pub fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let batch = rng.within(1, 13);
+        let large = rng.chance(3);
+        let autodiff = rng.chance(80);
         Self {
+            large,
+            autodiff,
             rng,
             infos: Vec::new(),
             statements: Vec::new(),
@@ -85,6 +99,8 @@ impl Builder {
             infos: self.infos,
             outputs,
             loss,
+            autodiff: self.autodiff,
+            step: self.autodiff && self.rng.chance(40),
         }
     }
 
@@ -102,23 +118,33 @@ impl Builder {
         }
     }
 
+    /// Tells the mesh how some tensors are to lie, at any time of their lives.
     fn hints(&mut self) {
-        if !self.rng.chance(30) {
+        if !self.rng.chance(40) {
             return;
         }
         for statement in &mut self.statements {
-            if self.rng.chance(12) {
-                let rank = self.infos[statement.outs[0]].rank();
-                statement.hint = Some(match self.rng.below(5) {
+            if self.rng.chance(15) {
+                let last = statement.outs[statement.outs.len() - 1];
+                let id = match self.rng.below(3) {
+                    0 => self.rng.below(last + 1),
+                    _ => last,
+                };
+                let hint = match self.rng.below(5) {
                     0 => Hint::Replicate,
-                    _ => Hint::Shard(self.rng.below(rank)),
-                });
+                    _ => Hint::Shard(self.rng.below(self.infos[id].rank())),
+                };
+                statement.hint = Some((id, hint));
             }
         }
     }
 
-    fn outputs(&mut self) -> (Vec<(Id, When)>, Vec<(Id, Term)>) {
-        let used = |id: Id| self.statements.iter().any(|statement| statement.args.contains(&id));
+    fn outputs(&mut self) -> (Outputs, Terms) {
+        let used = |id: Id| {
+            self.statements
+                .iter()
+                .any(|statement| statement.args.contains(&id))
+        };
         let ends: Vec<bool> = (0..self.infos.len()).map(|id| !used(id)).collect();
         let (mut outputs, mut loss) = (Vec::new(), Vec::new());
         for (id, end) in ends.into_iter().enumerate() {
@@ -163,17 +189,29 @@ impl Builder {
     }
 
     /// Whether a tensor of this shape is small enough, and not empty.
-    pub(super) fn fits(shape: &[usize]) -> bool {
+    pub(super) fn fits(&self, shape: &[usize]) -> bool {
         let elements: usize = shape.iter().product();
-        (1..=ELEMENTS_MAX).contains(&elements)
+        let most = if self.large { LARGE_MAX } else { ELEMENTS_MAX };
+        (1..=most).contains(&elements)
+    }
+
+    /// The length of a dimension.
+    pub(super) fn len(&mut self, most: usize) -> usize {
+        if self.large && self.rng.chance(25) {
+            return self.rng.within(60, 100);
+        }
+        self.rng.within(1, most)
     }
 
     /// A shape for data: mostly a batch, then a few.
     pub(super) fn shape(&mut self, rank: usize) -> Vec<usize> {
         let most = if rank > 2 { 4 } else { 6 };
-        let mut shape: Vec<usize> = (0..rank).map(|_| self.rng.within(1, most)).collect();
+        let mut shape: Vec<usize> = (0..rank).map(|_| self.len(most)).collect();
         if self.rng.chance(75) {
             shape[0] = self.batch;
+        }
+        while !self.fits(&shape) {
+            shape.iter_mut().for_each(|len| *len = len.div_ceil(2));
         }
         shape
     }
@@ -264,7 +302,7 @@ impl Builder {
 
     /// A new parameter.
     pub(super) fn param(&mut self, shape: &[usize]) -> Id {
-        let seed = self.rng.next() % 1000;
+        let seed = self.rng.bits() % 1000;
         if self.rng.chance(85) {
             self.create(Create::Param { seed }, Kind::Float, shape.to_vec())
         } else {

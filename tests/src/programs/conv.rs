@@ -28,6 +28,8 @@ pub enum Conv {
     Conv3d(Window),
     Transpose1d(Window),
     Transpose2d(Window),
+    /// Of an image with a third dimension of 1.
+    Transpose3d(Window),
     Deform(Window),
     Max1d(Window),
     Max2d(Window),
@@ -45,7 +47,9 @@ pub enum Conv {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Mode {
-    Nearest, Bilinear, Bicubic,
+    Nearest,
+    Bilinear,
+    Bicubic,
 }
 
 impl Conv {
@@ -89,7 +93,11 @@ pub(super) fn generate(b: &mut Builder) {
             let len = b.rng.within(1, 4);
             let mut out = info;
             out.shape[2..].fill(len);
-            let op = if rank == 3 { Conv::Adaptive1d(len) } else { Conv::Adaptive2d(len) };
+            let op = if rank == 3 {
+                Conv::Adaptive1d(len)
+            } else {
+                Conv::Adaptive2d(len)
+            };
             push(b, op, &[id], vec![out]);
         }
         11 if rank == 4 => {
@@ -101,8 +109,14 @@ pub(super) fn generate(b: &mut Builder) {
             push(b, Conv::Interpolate(len, mode), &[id], vec![out]);
         }
         12 if rank == 4 => {
-            let window = Window { groups: 1, ..window };
-            let blocks: usize = info.shape[2..].iter().map(|size| window.out(*size)).product();
+            let window = Window {
+                groups: 1,
+                ..window
+            };
+            let blocks: usize = info.shape[2..]
+                .iter()
+                .map(|size| window.out(*size))
+                .product();
             let rows = info.shape[1] * window.kernel * window.kernel;
             let out = Info::float([info.shape[0], rows, blocks], info.max);
             push(b, Conv::Unfold4d(window), &[id], vec![out]);
@@ -118,7 +132,7 @@ pub(super) fn generate(b: &mut Builder) {
 }
 
 fn push(b: &mut Builder, op: Conv, args: &[Id], outs: Vec<Info>) {
-    if outs.iter().all(|info| Builder::fits(&info.shape)) {
+    if outs.iter().all(|info| b.fits(&info.shape)) {
         b.push(Op::Conv(op), args, outs);
     }
 }
@@ -126,12 +140,14 @@ fn push(b: &mut Builder, op: Conv, args: &[Id], outs: Vec<Info>) {
 fn conv(b: &mut Builder, id: Id, mut window: Window) {
     let info = b.info(id);
     let (rank, channels) = (info.rank(), info.shape[1]);
-    let groups: Vec<usize> = (1..=channels).filter(|groups| channels % groups == 0).collect();
+    let groups: Vec<usize> = (1..=channels)
+        .filter(|groups| channels.is_multiple_of(*groups))
+        .collect();
     window.groups = b.rng.pick(&groups);
     let each = b.rng.within(1, 3);
     let features = each * window.groups;
     let transposed = b.rng.chance(35);
-    let three = rank == 4 && !transposed && b.rng.chance(15);
+    let three = rank == 4 && b.rng.chance(15);
 
     let mut weight = vec![window.kernel; rank];
     (weight[0], weight[1]) = match transposed {
@@ -141,14 +157,19 @@ fn conv(b: &mut Builder, id: Id, mut window: Window) {
     let mut out = info.shape.clone();
     out[1] = features;
     for size in &mut out[2..] {
-        *size = if transposed { window.transposed(*size) } else { window.out(*size) };
+        *size = if transposed {
+            window.transposed(*size)
+        } else {
+            window.out(*size)
+        };
     }
-    if !Builder::fits(&out) || !Builder::fits(&weight) {
+    if !b.fits(&out) || !b.fits(&weight) {
         return;
     }
     let weights = b.param(&weight);
     let mut args = vec![id, weights];
-    let terms: usize = weight[1..].iter().product::<usize>() * if transposed { channels } else { 1 };
+    let terms: usize =
+        weight[1..].iter().product::<usize>() * if transposed { channels } else { 1 };
     let mut max = info.max * b.info(weights).max * terms as f64;
     if b.rng.chance(50) {
         let bias = b.param(&[features]);
@@ -158,6 +179,7 @@ fn conv(b: &mut Builder, id: Id, mut window: Window) {
     let op = match (rank, transposed) {
         (3, false) => Conv::Conv1d(window),
         (3, true) => Conv::Transpose1d(window),
+        (_, true) if three => Conv::Transpose3d(window),
         (_, true) => Conv::Transpose2d(window),
         _ if three => Conv::Conv3d(window),
         _ => Conv::Conv2d(window),
@@ -175,7 +197,7 @@ fn deform(b: &mut Builder, id: Id, window: Window) {
     let points = window.kernel * window.kernel;
     let offsets = [info.shape[0], 2 * points, height, width];
     let out = vec![info.shape[0], features, height, width];
-    if !Builder::fits(&offsets) || !Builder::fits(&out) {
+    if !b.fits(&offsets) || !b.fits(&out) {
         return;
     }
     let offset = b.shaped(Kind::Float, &offsets);
@@ -237,7 +259,9 @@ pub(super) fn run<B: Backend>(op: &Conv, args: Vec<Value<B>>) -> Vec<Value<B>> {
             options.padding[2] = 0;
             options.stride[2] = 1;
             let x = x.float::<4>().unsqueeze_dim::<5>(4);
-            module::conv3d(x, weight, bias, options).squeeze_dim::<4>(4).into()
+            module::conv3d(x, weight, bias, options)
+                .squeeze_dim::<4>(4)
+                .into()
         }
         Conv::Transpose1d(w) => {
             let weight = next().float();
@@ -248,6 +272,17 @@ pub(super) fn run<B: Backend>(op: &Conv, args: Vec<Value<B>>) -> Vec<Value<B>> {
             let weight = next().float();
             let bias = args.next().map(Value::float);
             module::conv_transpose2d(x.float(), weight, bias, transpose_options(w)).into()
+        }
+        Conv::Transpose3d(w) => {
+            let weight = next().float::<4>().unsqueeze_dim::<5>(4);
+            let bias = args.next().map(Value::float);
+            let mut options: ConvTransposeOptions<3> = transpose_options(w);
+            options.padding[2] = 0;
+            options.stride[2] = 1;
+            let x = x.float::<4>().unsqueeze_dim::<5>(4);
+            module::conv_transpose3d(x, weight, bias, options)
+                .squeeze_dim::<4>(4)
+                .into()
         }
         Conv::Deform(w) => {
             let (offset, weight) = (next().float::<4>(), next().float());
@@ -295,7 +330,9 @@ pub(super) fn run<B: Backend>(op: &Conv, args: Vec<Value<B>>) -> Vec<Value<B>> {
         }
         Conv::GridSample => {
             let grid: Tensor<B, 4> = distinct(next().float::<4>().tanh()).mul_scalar(0.6);
-            x.float::<4>().grid_sample_2d(grid, GridSampleOptions::default()).into()
+            x.float::<4>()
+                .grid_sample_2d(grid, GridSampleOptions::default())
+                .into()
         }
     };
     vec![one]

@@ -9,17 +9,29 @@ use burn::tensor::{Bool, Int, Shape, Tensor, TensorData, backend::Backend};
 #[allow(missing_docs)]
 pub enum Create {
     /// Data from the host.
-    Data { seed: u64 },
+    Data {
+        seed: u64,
+    },
     /// A parameter, from the host.
-    Param { seed: u64 },
+    Param {
+        seed: u64,
+    },
     /// A parameter of one value.
     ParamFull(f64),
     Zeros,
     Ones,
     Full(f64),
-    Arange { start: i64, step: usize },
-    Triangle { upper: bool, offset: i64 },
-    Diagonal { offset: i64 },
+    Arange {
+        start: i64,
+        step: usize,
+    },
+    Triangle {
+        upper: bool,
+        offset: i64,
+    },
+    Diagonal {
+        offset: i64,
+    },
 }
 
 use Create::*;
@@ -42,7 +54,7 @@ impl Create {
 
 /// A way to make a tensor of this kind and shape.
 pub(super) fn choose(b: &mut Builder, kind: Kind, shape: &[usize]) -> Create {
-    let seed = b.rng.next() % 1000;
+    let seed = b.rng.bits() % 1000;
     let value = b.rng.pick(&[0.3, -0.7, 1.3, 2.0]);
     match (kind, b.rng.below(20)) {
         (Kind::Float, 0..8) => Data { seed },
@@ -63,7 +75,9 @@ pub(super) fn choose(b: &mut Builder, kind: Kind, shape: &[usize]) -> Create {
             upper: b.rng.chance(50),
             offset: b.rng.below(4) as i64 - 2,
         },
-        (Kind::Bool, 3) if shape.len() == 2 => Diagonal { offset: b.rng.below(3) as i64 - 1 },
+        (Kind::Bool, 3) if shape.len() == 2 => Diagonal {
+            offset: b.rng.below(3) as i64 - 1,
+        },
         (Kind::Bool, 18) => Zeros,
         (Kind::Bool, 19) => Ones,
         (Kind::Bool, _) => Data { seed },
@@ -71,7 +85,9 @@ pub(super) fn choose(b: &mut Builder, kind: Kind, shape: &[usize]) -> Create {
 }
 
 pub(super) fn generate(b: &mut Builder) {
-    let kind = b.rng.pick(&[Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
+    let kind = b
+        .rng
+        .pick(&[Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
     let rank = b.rng.within(1, 4);
     b.data(kind, rank);
 }
@@ -142,8 +158,14 @@ fn bool<B: Backend, const D: usize>(
             let values: Vec<bool> = values.iter().map(|value| *value > 0.1).collect();
             Tensor::from_data(TensorData::new(values, out.shape.clone()), device)
         }
-        Triangle { upper: true, offset } => Tensor::triu_mask(shape, *offset, device),
-        Triangle { upper: false, offset } => Tensor::tril_mask(shape, *offset, device),
+        Triangle {
+            upper: true,
+            offset,
+        } => Tensor::triu_mask(shape, *offset, device),
+        Triangle {
+            upper: false,
+            offset,
+        } => Tensor::tril_mask(shape, *offset, device),
         Diagonal { offset } => Tensor::diag_mask(shape, *offset, device),
         Zeros => Tensor::zeros(shape, device),
         Ones => Tensor::ones(shape, device),

@@ -1,5 +1,6 @@
 //! Elementwise float operations.
 
+use super::reduce::{Dim, Reduce};
 use super::{Builder, Info, Kind, Op, Value, value::ranked};
 use burn::tensor::{DType, Tensor, activation, backend::Backend};
 
@@ -25,26 +26,116 @@ pub enum Float {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Unary {
-    Neg, Abs, Square, Exp, Log, Log1p, Sqrt, Recip, Erf, Sin, Cos, Tan, Sinh, Cosh, Tanh, Asin,
-    Acos, Atan, Asinh, Acosh, Atanh, Sign, Round, Floor, Ceil, Trunc, Relu, LeakyRelu, Gelu,
-    GeluApproximate, Sigmoid, LogSigmoid, Silu, Mish, Softplus, HardSwish, HardSigmoid, Elu, Celu,
-    Selu, Softsign, HardShrink, SoftShrink, Degrees,
+    Neg,
+    Abs,
+    Square,
+    Exp,
+    Log,
+    Log1p,
+    Sqrt,
+    Recip,
+    Erf,
+    Sin,
+    Cos,
+    Tan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asin,
+    Acos,
+    Atan,
+    Asinh,
+    Acosh,
+    Atanh,
+    Sign,
+    Round,
+    Floor,
+    Ceil,
+    Trunc,
+    Relu,
+    LeakyRelu,
+    Gelu,
+    GeluApproximate,
+    Sigmoid,
+    LogSigmoid,
+    Silu,
+    Mish,
+    Softplus,
+    HardSwish,
+    HardSigmoid,
+    Elu,
+    Celu,
+    Selu,
+    Softsign,
+    HardShrink,
+    SoftShrink,
+    Degrees,
 }
 
 use Unary::*;
 
 const UNARY: &[Unary] = &[
-    Neg, Abs, Square, Exp, Log, Log1p, Sqrt, Recip, Erf, Sin, Cos, Tan, Sinh, Cosh, Tanh, Asin,
-    Acos, Atan, Asinh, Acosh, Atanh, Sign, Round, Floor, Ceil, Trunc, Relu, LeakyRelu, Gelu,
-    GeluApproximate, Sigmoid, LogSigmoid, Silu, Mish, Softplus, HardSwish, HardSigmoid, Elu, Celu,
-    Selu, Softsign, HardShrink, SoftShrink, Degrees,
+    Neg,
+    Abs,
+    Square,
+    Exp,
+    Log,
+    Log1p,
+    Sqrt,
+    Recip,
+    Erf,
+    Sin,
+    Cos,
+    Tan,
+    Sinh,
+    Cosh,
+    Tanh,
+    Asin,
+    Acos,
+    Atan,
+    Asinh,
+    Acosh,
+    Atanh,
+    Sign,
+    Round,
+    Floor,
+    Ceil,
+    Trunc,
+    Relu,
+    LeakyRelu,
+    Gelu,
+    GeluApproximate,
+    Sigmoid,
+    LogSigmoid,
+    Silu,
+    Mish,
+    Softplus,
+    HardSwish,
+    HardSigmoid,
+    Elu,
+    Celu,
+    Selu,
+    Softsign,
+    HardShrink,
+    SoftShrink,
+    Degrees,
 ];
 
 /// Of a tensor and a number.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum WithScalar {
-    Add, Sub, ReverseSub, Mul, Div, Rem, Powf, Powi, Clamp, ClampMin, ClampMax,
+    Add,
+    Sub,
+    ReverseSub,
+    Mul,
+    Div,
+    Rem,
+    Powf,
+    Powi,
+    Clamp,
+    ClampMin,
+    ClampMax,
 }
 
 const WITH_SCALAR: &[WithScalar] = &[
@@ -65,7 +156,16 @@ const WITH_SCALAR: &[WithScalar] = &[
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Binary {
-    Add, Sub, Mul, Div, Rem, Powf, Powi, Atan2, MaxPair, MinPair,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Powf,
+    Powi,
+    Atan2,
+    MaxPair,
+    MinPair,
 }
 
 const BINARY: &[Binary] = &[
@@ -122,6 +222,17 @@ fn binary(b: &mut Builder, id: usize) {
     let shape = b.info(id).shape;
     let other = match b.rng.below(10) {
         0 => id,
+        // A summary of itself.
+        1 => {
+            let dim = b.rng.below(shape.len());
+            let op = b.rng.pick(&[Dim::Mean, Dim::Max, Dim::Softmax]);
+            let mut out = b.info(id);
+            out.max += 1.0;
+            if op != Dim::Softmax {
+                out.shape[dim] = 1;
+            }
+            b.push(Op::Reduce(Reduce::Dim(op, dim)), &[id], vec![out])
+        }
         _ => b.companion(Kind::Float, &shape),
     };
     let (left, right) = match b.rng.below(2) {

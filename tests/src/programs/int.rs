@@ -1,9 +1,10 @@
 //! Elementwise int and bool operations, comparisons, masks, conversions.
 
+use super::compare::{COMPARE, Compare, float_elem, floats, int_elem, ints};
 use super::float::OFF;
 use super::value::{kinded, ranked};
 use super::{Builder, Id, Info, Kind, Op, Value};
-use burn::tensor::{Bool, Int as BurnInt, Tensor, backend::Backend};
+use burn::tensor::{DType, Int as BurnInt, Tensor, backend::Backend};
 
 /// An operation on or to ints or bools.
 #[derive(Clone, Debug)]
@@ -11,17 +12,35 @@ use burn::tensor::{Bool, Int as BurnInt, Tensor, backend::Backend};
 pub enum Int {
     /// The remainder by this number.
     Small(i64),
-    Neg, Abs, Sign, Not,
+    Neg,
+    Abs,
+    Sign,
+    Not,
+    /// To a narrower type and back.
+    Narrow,
     Scalar(IntScalar, i64),
     Binary(IntBinary),
     FloatCompare(Compare),
     FloatCompareElem(Compare, f64),
     IntCompare(Compare),
     IntCompareElem(Compare, i64),
-    BoolEqual, BoolNotEqual, BoolEqualElem(bool),
-    IsNan, IsInf, IsFinite, IsClose,
-    BoolNot, BoolAnd, BoolOr, BoolXor,
-    FloatToInt, FloatToBool, IntToFloat, IntToBool, BoolToInt, BoolToFloat,
+    BoolEqual,
+    BoolNotEqual,
+    BoolEqualElem(bool),
+    IsNan,
+    IsInf,
+    IsFinite,
+    IsClose,
+    BoolNot,
+    BoolAnd,
+    BoolOr,
+    BoolXor,
+    FloatToInt,
+    FloatToBool,
+    IntToFloat,
+    IntToBool,
+    BoolToInt,
+    BoolToFloat,
     MaskFill(f64),
     MaskWhere,
 }
@@ -30,7 +49,18 @@ pub enum Int {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum IntScalar {
-    Add, Sub, Mul, Div, Rem, Power, And, Or, Xor, Left, Right, Clamp,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Power,
+    And,
+    Or,
+    Xor,
+    Left,
+    Right,
+    Clamp,
 }
 
 const SCALARS: &[IntScalar] = &[
@@ -52,7 +82,19 @@ const SCALARS: &[IntScalar] = &[
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum IntBinary {
-    Add, Sub, Mul, Div, Rem, Power, And, Or, Xor, Left, Right, MaxPair, MinPair,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Power,
+    And,
+    Or,
+    Xor,
+    Left,
+    Right,
+    MaxPair,
+    MinPair,
 }
 
 const BINARIES: &[IntBinary] = &[
@@ -69,22 +111,6 @@ const BINARIES: &[IntBinary] = &[
     IntBinary::Right,
     IntBinary::MaxPair,
     IntBinary::MinPair,
-];
-
-/// A comparison.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
-pub enum Compare {
-    Greater, GreaterEqual, Lower, LowerEqual, Equal, NotEqual,
-}
-
-const COMPARE: &[Compare] = &[
-    Compare::Greater,
-    Compare::GreaterEqual,
-    Compare::Lower,
-    Compare::LowerEqual,
-    Compare::Equal,
-    Compare::NotEqual,
 ];
 
 /// A bool tensor that a float one makes.
@@ -114,7 +140,13 @@ pub(super) fn generate(b: &mut Builder) {
             binary(b, Kind::Int, Int::Binary(op));
         }
         10 => {
-            let ops = [Int::BoolEqual, Int::BoolNotEqual, Int::BoolAnd, Int::BoolOr, Int::BoolXor];
+            let ops = [
+                Int::BoolEqual,
+                Int::BoolNotEqual,
+                Int::BoolAnd,
+                Int::BoolOr,
+                Int::BoolXor,
+            ];
             let op = ops[b.rng.below(5)].clone();
             binary(b, Kind::Bool, op);
         }
@@ -128,11 +160,27 @@ pub(super) fn generate(b: &mut Builder) {
 
 fn unary(b: &mut Builder) {
     let ops = [
-        Int::Neg, Int::Abs, Int::Sign, Int::Not, Int::IntToFloat, Int::IntToFloat, Int::IntToBool,
-        Int::BoolNot, Int::BoolEqualElem(true), Int::BoolToInt, Int::BoolToInt, Int::BoolToFloat,
-        Int::IsNan, Int::IsInf, Int::IsFinite, Int::FloatToInt, Int::FloatToInt, Int::FloatToBool,
+        Int::Neg,
+        Int::Abs,
+        Int::Sign,
+        Int::Not,
+        Int::Narrow,
+        Int::IntToFloat,
+        Int::IntToFloat,
+        Int::IntToBool,
+        Int::BoolNot,
+        Int::BoolEqualElem(true),
+        Int::BoolToInt,
+        Int::BoolToInt,
+        Int::BoolToFloat,
+        Int::IsNan,
+        Int::IsInf,
+        Int::IsFinite,
+        Int::FloatToInt,
+        Int::FloatToInt,
+        Int::FloatToBool,
     ];
-    let op = match b.rng.below(24) {
+    let op = match b.rng.below(25) {
         0..4 => Int::Scalar(b.rng.pick(SCALARS), b.rng.pick(&[1, 2, 3])),
         4..6 => Int::IntCompareElem(b.rng.pick(COMPARE), b.rng.pick(&[0, 1, 2, -1])),
         index => ops[index - 6].clone(),
@@ -147,9 +195,9 @@ fn unary(b: &mut Builder) {
     let out = match &op {
         Int::IntToFloat | Int::BoolToFloat => Info::float(shape, max),
         Int::FloatToInt | Int::BoolToInt => Info::int(shape, max * 3.0 + 1.0),
-        Int::Scalar(IntScalar::Power, value) => Info::int(shape, max.powi(*value as i32) + 1.0),
+        Int::Scalar(IntScalar::Power, value) => Info::int(shape, max.powi(*value as i32 + 2) + 1.0),
         Int::Scalar(..) => Info::int(shape, max * 8.0 + 8.0),
-        Int::Neg | Int::Abs | Int::Sign | Int::Not => Info::int(shape, max + 1.0),
+        Int::Neg | Int::Abs | Int::Sign | Int::Not | Int::Narrow => Info::int(shape, max + 1.0),
         _ => Info::bool(shape),
     };
     b.push(Op::Int(op), &[id], vec![out]);
@@ -179,7 +227,9 @@ fn binary(b: &mut Builder, kind: Kind, op: Int) {
 }
 
 fn mask(b: &mut Builder) {
-    let kind = b.rng.pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
+    let kind = b
+        .rng
+        .pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
     let id = b.any(kind);
     let Info { shape, max, .. } = b.info(id);
     let mask = b.companion(Kind::Bool, &shape);
@@ -189,7 +239,11 @@ fn mask(b: &mut Builder) {
     } else {
         let value = b.companion(kind, &shape);
         let max = max.max(b.info(value).max);
-        b.push(Op::Int(Int::MaskWhere), &[id, mask, value], vec![Info::new(kind, shape, max)]);
+        b.push(
+            Op::Int(Int::MaskWhere),
+            &[id, mask, value],
+            vec![Info::new(kind, shape, max)],
+        );
     }
 }
 
@@ -208,6 +262,7 @@ fn apply<B: Backend, const D: usize>(op: &Int, args: Vec<Value<B>>) -> Value<B> 
         Int::Abs => first.int::<D>().abs().into(),
         Int::Sign => first.int::<D>().sign().into(),
         Int::Not => first.int::<D>().bitwise_not().into(),
+        Int::Narrow => first.int::<D>().cast(DType::I32).cast(DType::I64).into(),
         Int::Scalar(op, value) => with_scalar(*op, first.int::<D>(), *value).into(),
         Int::Binary(op) => two(*op, first.int::<D>(), next().int()).into(),
         Int::FloatCompare(op) => floats(*op, first.float::<D>(), next().float()).into(),
@@ -228,7 +283,12 @@ fn apply<B: Backend, const D: usize>(op: &Int, args: Vec<Value<B>>) -> Value<B> 
         Int::BoolAnd => first.bool::<D>().bool_and(next().bool()).into(),
         Int::BoolOr => first.bool::<D>().bool_or(next().bool()).into(),
         Int::BoolXor => first.bool::<D>().bool_xor(next().bool()).into(),
-        Int::FloatToInt => first.float::<D>().mul_scalar(3.0).add_scalar(OFF).int().into(),
+        Int::FloatToInt => first
+            .float::<D>()
+            .mul_scalar(3.0)
+            .add_scalar(OFF)
+            .int()
+            .into(),
         Int::FloatToBool => first.float::<D>().add_scalar(OFF).floor().bool().into(),
         Int::IntToFloat => first.int::<D>().float().into(),
         Int::IntToBool => first.int::<D>().bool().into(),
@@ -249,7 +309,7 @@ fn apply<B: Backend, const D: usize>(op: &Int, args: Vec<Value<B>>) -> Value<B> 
     }
 }
 
-type Ints<B, const D: usize> = Tensor<B, D, BurnInt>;
+pub(super) type Ints<B, const D: usize> = Tensor<B, D, BurnInt>;
 
 fn with_scalar<B: Backend, const D: usize>(op: IntScalar, t: Ints<B, D>, value: i64) -> Ints<B, D> {
     use burn::tensor::ElementConversion;
@@ -259,7 +319,8 @@ fn with_scalar<B: Backend, const D: usize>(op: IntScalar, t: Ints<B, D>, value: 
         IntScalar::Mul => t.mul_scalar(value),
         IntScalar::Div => t.div_scalar(value + 1),
         IntScalar::Rem => t.remainder_scalar(value + 1),
-        IntScalar::Power => t.powi_scalar(value),
+        // Lower powers are products.
+        IntScalar::Power => t.powi_scalar(value + 2),
         IntScalar::And => t.bitwise_and_scalar(value.elem()),
         IntScalar::Or => t.bitwise_or_scalar(value.elem()),
         IntScalar::Xor => t.bitwise_xor_scalar(value.elem()),
@@ -286,67 +347,5 @@ fn two<B: Backend, const D: usize>(op: IntBinary, l: Ints<B, D>, r: Ints<B, D>) 
         IntBinary::Right => l.bitwise_right_shift(few(r)),
         IntBinary::MaxPair => l.max_pair(r),
         IntBinary::MinPair => l.min_pair(r),
-    }
-}
-
-fn floats<B: Backend, const D: usize>(
-    op: Compare,
-    l: Tensor<B, D>,
-    r: Tensor<B, D>,
-) -> Tensor<B, D, Bool> {
-    let steps = |t: Tensor<B, D>| t.add_scalar(OFF).round();
-    match op {
-        Compare::Greater => l.greater(r.add_scalar(OFF)),
-        Compare::GreaterEqual => l.greater_equal(r.add_scalar(OFF)),
-        Compare::Lower => l.lower(r.add_scalar(OFF)),
-        Compare::LowerEqual => l.lower_equal(r.add_scalar(OFF)),
-        Compare::Equal => steps(l).equal(steps(r)),
-        Compare::NotEqual => steps(l).not_equal(steps(r)),
-    }
-}
-
-fn float_elem<B: Backend, const D: usize>(
-    op: Compare,
-    t: Tensor<B, D>,
-    value: f64,
-) -> Tensor<B, D, Bool> {
-    let value = value + OFF;
-    match op {
-        Compare::Greater => t.greater_elem(value),
-        Compare::GreaterEqual => t.greater_equal_elem(value),
-        Compare::Lower => t.lower_elem(value),
-        Compare::LowerEqual => t.lower_equal_elem(value),
-        Compare::Equal => t.add_scalar(OFF).round().equal_elem(value.round()),
-        Compare::NotEqual => t.add_scalar(OFF).round().not_equal_elem(value.round()),
-    }
-}
-
-fn ints<B: Backend, const D: usize>(
-    op: Compare,
-    l: Ints<B, D>,
-    r: Ints<B, D>,
-) -> Tensor<B, D, Bool> {
-    match op {
-        Compare::Greater => l.greater(r),
-        Compare::GreaterEqual => l.greater_equal(r),
-        Compare::Lower => l.lower(r),
-        Compare::LowerEqual => l.lower_equal(r),
-        Compare::Equal => l.equal(r),
-        Compare::NotEqual => l.not_equal(r),
-    }
-}
-
-fn int_elem<B: Backend, const D: usize>(
-    op: Compare,
-    t: Ints<B, D>,
-    value: i64,
-) -> Tensor<B, D, Bool> {
-    match op {
-        Compare::Greater => t.greater_elem(value),
-        Compare::GreaterEqual => t.greater_equal_elem(value),
-        Compare::Lower => t.lower_elem(value),
-        Compare::LowerEqual => t.lower_equal_elem(value),
-        Compare::Equal => t.equal_elem(value),
-        Compare::NotEqual => t.not_equal_elem(value),
     }
 }

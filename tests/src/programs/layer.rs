@@ -1,13 +1,12 @@
-//! Matrix products, attention, norms, losses.
-//!
-//! Fourier transforms are missing: Burn's autodiff has none (`todo!`).
+//! Matrix products, attention, norms, losses, Fourier transforms.
 
 use super::float::OFF;
+use super::shape::Shape;
 use super::value::ranked;
 use super::{Builder, Info, Kind, Op, Value};
 use burn::nn::loss::{CrossEntropyLossConfig, MseLoss, Reduction};
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Tensor, activation, backend::Backend, module};
+use burn::tensor::{Tensor, activation, backend::Backend, module, signal};
 
 /// An operation of a model.
 #[derive(Clone, Debug)]
@@ -17,7 +16,11 @@ pub enum Layer {
     IntMatmul,
     Cross(usize),
     Linear,
-    Attention { mask: bool, bias: bool, causal: bool },
+    Attention {
+        mask: bool,
+        bias: bool,
+        causal: bool,
+    },
     /// Over the last dimension.
     LayerNorm,
     /// Over all but the second dimension.
@@ -30,6 +33,8 @@ pub enum Layer {
     SoftCrossEntropy,
     Mse(bool),
     Ctc,
+    /// There and back. Burn's autodiff has none.
+    Fourier(usize),
 }
 
 pub(super) fn generate(b: &mut Builder) {
@@ -41,10 +46,14 @@ pub(super) fn generate(b: &mut Builder) {
         11..14 => norm(b),
         14 => {
             let shape = [b.rng.within(1, 6), b.rng.within(1, 5), 3];
-            // Flex broadcasts nothing here.
+            // Nothing is broadcast: Burn's autodiff would not add up such a gradient.
             let (left, right) = (b.shaped(Kind::Float, &shape), b.shaped(Kind::Float, &shape));
             let max = 2.0 * b.info(left).max * b.info(right).max;
-            b.push(Op::Layer(Layer::Cross(2)), &[left, right], vec![Info::float(shape, max)]);
+            b.push(
+                Op::Layer(Layer::Cross(2)),
+                &[left, right],
+                vec![Info::float(shape, max)],
+            );
         }
         15 => {
             let id = b.ranked(Kind::Float, 2, 4);
@@ -58,12 +67,25 @@ pub(super) fn generate(b: &mut Builder) {
             });
             if let Some(id) = even {
                 let mut info = b.info(id);
-                let dim = info.shape.iter().position(|size| size % 2 == 0).unwrap_or_default();
+                let dim = info
+                    .shape
+                    .iter()
+                    .position(|size| size % 2 == 0)
+                    .unwrap_or_default();
                 info.shape[dim] /= 2;
                 b.push(Op::Layer(Layer::Glu(dim)), &[id], vec![info]);
             }
         }
         17..20 => loss(b),
+        20 if !b.autodiff => {
+            let rank = b.rng.within(1, 3);
+            let mut shape = b.shape(rank);
+            let dim = b.rng.below(rank);
+            shape[dim] = b.rng.pick(&[2, 4, 8]);
+            let id = b.shaped(Kind::Float, &shape);
+            let out = Info::float(shape, b.info(id).max * 16.0);
+            b.push(Op::Layer(Layer::Fourier(dim)), &[id], vec![out]);
+        }
         _ => ctc(b),
     }
 }
@@ -75,21 +97,37 @@ fn matmul(b: &mut Builder, kind: Kind) {
     let inner = info.shape[rank - 1];
     let mut right = info.shape.clone();
     right[rank - 2] = inner;
-    right[rank - 1] = b.rng.within(1, 5);
+    right[rank - 1] = b.len(5);
     for dim in &mut right[..rank - 2] {
         if b.rng.chance(40) {
             *dim = 1;
         }
     }
-    // Both operands the same, or one of them transposed, where that is possible.
+    // By itself, as it is or transposed.
     let same = info.shape[rank - 1] == info.shape[rank - 2] && b.rng.chance(30);
-    let other = if same { left } else { b.shaped(kind, &right) };
+    let other = if same {
+        left
+    } else if b.rng.chance(15) {
+        let mut transposed = info.clone();
+        transposed.shape.swap(rank - 1, rank - 2);
+        b.push(
+            Op::Shape(Shape::SwapDims(rank - 2, rank - 1)),
+            &[left],
+            vec![transposed],
+        )
+    } else {
+        b.shaped(kind, &right)
+    };
     let other_info = b.info(other);
     let mut out = info.clone();
     out.shape[rank - 1] = other_info.shape[rank - 1];
     out.max *= other_info.max * inner as f64;
-    if Builder::fits(&out.shape) {
-        let op = if kind == Kind::Float { Layer::Matmul } else { Layer::IntMatmul };
+    if b.fits(&out.shape) {
+        let op = if kind == Kind::Float {
+            Layer::Matmul
+        } else {
+            Layer::IntMatmul
+        };
         b.push(Op::Layer(op), &[left, other], vec![out]);
     }
 }
@@ -98,7 +136,7 @@ fn linear(b: &mut Builder) {
     let id = b.ranked(Kind::Float, 1, 4);
     let mut info = b.info(id);
     let inner = info.shape[info.rank() - 1];
-    let features = b.rng.within(1, 6);
+    let features = b.len(6);
     let weight = b.param(&[inner, features]);
     let mut args = vec![id, weight];
     let mut max = info.max * b.info(weight).max * inner as f64;
@@ -110,7 +148,7 @@ fn linear(b: &mut Builder) {
     let last = info.rank() - 1;
     info.shape[last] = features;
     info.max = max;
-    if Builder::fits(&info.shape) {
+    if b.fits(&info.shape) {
         b.push(Op::Layer(Layer::Linear), &args, vec![info]);
     }
 }
@@ -126,7 +164,10 @@ fn attention(b: &mut Builder) {
     let scores = [query[0], query[1], query[2], key[2]];
     let mut out = query.clone();
     out[3] = value[3];
-    if ![&key[..], &value, &scores, &out].into_iter().all(Builder::fits) {
+    if ![&key[..], &value, &scores, &out]
+        .into_iter()
+        .all(|shape| b.fits(shape))
+    {
         return;
     }
     let (key, value) = (b.shaped(Kind::Float, &key), b.shaped(Kind::Float, &value));
@@ -151,7 +192,9 @@ fn norm(b: &mut Builder) {
         0 => (Layer::LayerNorm, info.shape[info.rank() - 1]),
         1 => (Layer::BatchNorm, channels),
         _ => {
-            let groups: Vec<usize> = (1..=channels).filter(|g| channels % g == 0).collect();
+            let groups: Vec<usize> = (1..=channels)
+                .filter(|g| channels.is_multiple_of(*g))
+                .collect();
             (Layer::GroupNorm(b.rng.pick(&groups)), channels)
         }
     };
@@ -190,7 +233,10 @@ pub(super) fn run<B: Backend>(op: &Layer, args: Vec<Value<B>>) -> Value<B> {
     match op {
         Layer::Matmul => ranked!(rank, D => first.float::<D>().matmul(next().float()).into()),
         Layer::IntMatmul => ranked!(rank, D => first.int::<D>().matmul(next().int()).into()),
-        Layer::Cross(dim) => first.float::<3>().cross(next().float(), *dim as isize).into(),
+        Layer::Cross(dim) => first
+            .float::<3>()
+            .cross(next().float(), *dim as isize)
+            .into(),
         Layer::Linear => {
             let weight = next().float();
             let bias = args.next().map(Value::float);
@@ -198,7 +244,10 @@ pub(super) fn run<B: Backend>(op: &Layer, args: Vec<Value<B>>) -> Value<B> {
         }
         Layer::Attention { mask, bias, causal } => {
             let (key, value) = (next().float(), next().float());
-            let options = AttentionModuleOptions { is_causal: *causal, ..Default::default() };
+            let options = AttentionModuleOptions {
+                is_causal: *causal,
+                ..Default::default()
+            };
             // A row without anything to attend to would be 0 by 0.
             let mask = mask.then(|| {
                 let mask = next().bool::<4>();
@@ -210,13 +259,12 @@ pub(super) fn run<B: Backend>(op: &Layer, args: Vec<Value<B>>) -> Value<B> {
             let mask = mask.filter(|_| !causal);
             module::attention(first.float(), key, value, mask, bias, options).into()
         }
-        Layer::LayerNorm => {
-            ranked!(rank, D => {
-                let x = first.float::<D>();
-                let dims = [D - 1];
-                affine(normal(x, &dims), next(), next(), D - 1).into()
-            })
-        }
+        Layer::LayerNorm => match (first, next(), next()) {
+            (Value::Float(x), Value::Float(gamma), Value::Float(beta)) => {
+                Value::Float(B::layer_norm(x, gamma, Some(beta), 1e-2))
+            }
+            _ => panic!("a norm is of floats"),
+        },
         Layer::BatchNorm => ranked!(rank, D => {
             let dims: Vec<usize> = (0..D).filter(|dim| *dim != 1).collect();
             affine(normal(first.float::<D>(), &dims), next(), next(), 1).into()
@@ -245,8 +293,14 @@ pub(super) fn run<B: Backend>(op: &Layer, args: Vec<Value<B>>) -> Value<B> {
             burn::tensor::loss::cross_entropy_with_logits(first.float(), targets).into()
         }
         Layer::Mse(mean) => {
-            let reduction = if *mean { Reduction::Mean } else { Reduction::Sum };
-            MseLoss::new().forward(first.float::<2>(), next().float(), reduction).into()
+            let reduction = if *mean {
+                Reduction::Mean
+            } else {
+                Reduction::Sum
+            };
+            MseLoss::new()
+                .forward(first.float::<2>(), next().float(), reduction)
+                .into()
         }
         Layer::Ctc => {
             let probabilities = activation::log_softmax(first.float::<3>(), 2);
@@ -257,6 +311,10 @@ pub(super) fn run<B: Backend>(op: &Layer, args: Vec<Value<B>>) -> Value<B> {
             let (times, labels) = (lengths(time), lengths(2));
             module::ctc_loss(probabilities, targets.add_scalar(1), times, labels, 0).into()
         }
+        Layer::Fourier(dim) => ranked!(rank, D => {
+            let (real, imaginary) = signal::rfft(first.float::<D>(), *dim, None);
+            signal::irfft(real.mul_scalar(2.0), imaginary.add_scalar(0.3), *dim, None).into()
+        }),
     }
 }
 
@@ -276,6 +334,9 @@ fn affine<B: Backend, const D: usize>(
 ) -> Tensor<B, D> {
     let mut shape = [1; D];
     shape[dim] = x.dims()[dim];
-    let (gamma, beta) = (gamma.float::<1>().reshape(shape), beta.float::<1>().reshape(shape));
+    let (gamma, beta) = (
+        gamma.float::<1>().reshape(shape),
+        beta.float::<1>().reshape(shape),
+    );
     x.mul(gamma).add(beta)
 }

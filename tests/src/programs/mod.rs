@@ -16,15 +16,16 @@
 //! | `builder.rs` | [`Builder`]: a program that is being made, and finding operands |
 //! | `create.rs` | data from the host, parameters, constants |
 //! | `float.rs` | elementwise float operations |
-//! | `int.rs` | elementwise int and bool operations, comparisons, masks, conversions |
-//! | `shape.rs` | what moves elements: reshape, slice, cat, .. |
+//! | `int.rs`, `compare.rs` | elementwise int and bool operations, masks, conversions; comparisons |
+//! | `shape.rs`, `parts.rs` | what moves elements: reshape, slice, cat, .. |
 //! | `reduce.rs` | reductions, sorting, cumulative operations, softmax |
 //! | `index.rs` | gather, scatter, select, one-hot, embedding |
 //! | `layer.rs`, `conv.rs` | matrix products, attention, norms, losses; convolutions and pools |
-//! | `interpret.rs` | [`run`]: a program on a backend, and what it gives |
+//! | `interpret.rs` | [`run`], [`infer`]: a program on a backend, and what it gives |
 //! | `shrink.rs` | smaller programs that still fail |
 
 pub mod builder;
+mod compare;
 pub mod conv;
 pub mod create;
 pub mod float;
@@ -32,6 +33,7 @@ pub mod index;
 pub mod int;
 pub mod interpret;
 pub mod layer;
+mod parts;
 pub mod reduce;
 pub mod rng;
 pub mod shape;
@@ -39,7 +41,8 @@ pub mod shrink;
 pub mod value;
 
 pub use builder::Builder;
-pub use interpret::{Outcome, run};
+pub use compare::Compare;
+pub use interpret::{Outcome, infer, run};
 pub use value::{Kind, Value};
 
 use std::fmt;
@@ -88,7 +91,7 @@ pub struct Statement {
     pub outs: Vec<Id>,
     pub op: Op,
     pub args: Vec<Id>,
-    pub hint: Option<Hint>,
+    pub hint: Option<(Id, Hint)>,
 }
 
 /// When an output is read.
@@ -122,6 +125,10 @@ pub struct Program {
     pub infos: Vec<Info>,
     pub outputs: Vec<(Id, When)>,
     pub loss: Vec<(Id, Term)>,
+    /// Whether there is a backward pass.
+    pub autodiff: bool,
+    /// Whether an optimizer takes a step with the gradients.
+    pub step: bool,
 }
 
 impl Program {
@@ -136,7 +143,11 @@ impl Program {
     #[must_use]
     pub fn bound(&self) -> f64 {
         let rough = |statement: &Statement| matches!(&statement.op, Op::Conv(op) if op.is_rough());
-        if self.statements.iter().any(rough) { 1e-5 } else { 1e-9 }
+        if self.statements.iter().any(rough) {
+            1e-5
+        } else {
+            1e-9
+        }
     }
 
     /// The parameters, in their order.
@@ -165,13 +176,18 @@ impl fmt::Display for Program {
                 Op::Layer(op) => format!("{op:?}"),
                 Op::Conv(op) => format!("{op:?}"),
             };
-            write!(f, "{} = {op} of ({})", names(&statement.outs), names(&statement.args))?;
+            write!(
+                f,
+                "{} = {op} of ({})",
+                names(&statement.outs),
+                names(&statement.args)
+            )?;
             for id in &statement.outs {
                 let info = &self.infos[*id];
                 write!(f, "  # {:?}{:?}", info.kind, info.shape)?;
             }
-            if let Some(hint) = statement.hint {
-                write!(f, "  mesh: {hint:?}")?;
+            if let Some((id, hint)) = statement.hint {
+                write!(f, "  mesh: {hint:?} of t{id}")?;
             }
             writeln!(f)?;
         }
@@ -180,6 +196,13 @@ impl fmt::Display for Program {
         }
         for (id, term) in &self.loss {
             writeln!(f, "loss += {term:?}(t{id})")?;
+        }
+        if self.autodiff {
+            writeln!(
+                f,
+                "backward{}",
+                if self.step { ", optimizer step" } else { "" }
+            )?;
         }
         Ok(())
     }

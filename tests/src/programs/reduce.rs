@@ -19,16 +19,30 @@ pub enum Reduce {
     Pair(Pair, usize),
     /// Positions.
     Arg(Arg, usize),
-    TopK { k: usize, dim: usize },
-    TopKPair { k: usize, dim: usize },
-    Any, All, AnyDim(usize), AllDim(usize),
+    TopK {
+        k: usize,
+        dim: usize,
+    },
+    TopKPair {
+        k: usize,
+        dim: usize,
+    },
+    Any,
+    All,
+    AnyDim(usize),
+    AllDim(usize),
 }
 
 /// To one element.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Full {
-    Sum, Mean, Prod, Max, Min, MaxAbs,
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+    MaxAbs,
 }
 
 const FULL: &[Full] = &[
@@ -46,9 +60,26 @@ const FULL: &[Full] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Dim {
-    Sum, Mean, Prod, Max, Min, MaxAbs, CumSum, CumProd, CumMin, CumMax, Sort, SortDescending,
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+    MaxAbs,
+    CumSum,
+    CumProd,
+    CumMin,
+    CumMax,
+    Sort,
+    SortDescending,
     // Of floats only.
-    Var, VarBias, Median, Softmax, LogSoftmax, Softmin, QuietSoftmax,
+    Var,
+    VarBias,
+    Median,
+    Softmax,
+    LogSoftmax,
+    Softmin,
+    QuietSoftmax,
 }
 
 const DIM: &[Dim] = &[
@@ -82,21 +113,29 @@ const INT_DIM: usize = 14;
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Pair {
-    Max, Min, Sort, SortDescending,
+    Max,
+    Min,
+    Sort,
+    SortDescending,
 }
 
 /// Positions.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Arg {
-    Max, Min, Sort, SortDescending,
+    Max,
+    Min,
+    Sort,
+    SortDescending,
 }
 
 pub(super) fn generate(b: &mut Builder) {
     if b.rng.chance(8) {
         return logic(b);
     }
-    let kind = b.rng.pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int]);
+    let kind = b
+        .rng
+        .pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int]);
     let id = b.any(kind);
     let info = b.info(id);
     let dim = b.rng.below(info.rank());
@@ -104,8 +143,9 @@ pub(super) fn generate(b: &mut Builder) {
         0..5 => full(b, id),
         5..14 => along(b, id, dim),
         14 => {
-            let dims: Vec<usize> =
-                (0..info.rank()).filter(|d| *d == dim || b.rng.chance(50)).collect();
+            let dims: Vec<usize> = (0..info.rank())
+                .filter(|d| *d == dim || b.rng.chance(50))
+                .collect();
             let mut out = info.clone();
             dims.iter().for_each(|dim| out.shape[*dim] = 1);
             let count = info.elements() / out.elements();
@@ -117,23 +157,34 @@ pub(super) fn generate(b: &mut Builder) {
             }
         }
         15 | 16 => {
-            let op = b.rng.pick(&[Pair::Max, Pair::Min, Pair::Sort, Pair::SortDescending]);
+            let op = b
+                .rng
+                .pick(&[Pair::Max, Pair::Min, Pair::Sort, Pair::SortDescending]);
             let mut shape = info.shape.clone();
             let len = shape[dim] as f64;
             if matches!(op, Pair::Max | Pair::Min) {
                 shape[dim] = 1;
             }
-            let outs = vec![Info::new(kind, shape.clone(), info.max + 1.0), Info::int(shape, len)];
+            let outs = vec![
+                Info::new(kind, shape.clone(), info.max + 1.0),
+                Info::int(shape, len),
+            ];
             b.push(Op::Reduce(Reduce::Pair(op, dim)), &[id], outs);
         }
         17 => {
-            let op = b.rng.pick(&[Arg::Max, Arg::Min, Arg::Sort, Arg::SortDescending]);
+            let op = b
+                .rng
+                .pick(&[Arg::Max, Arg::Min, Arg::Sort, Arg::SortDescending]);
             let mut shape = info.shape.clone();
             let len = shape[dim] as f64;
             if matches!(op, Arg::Max | Arg::Min) {
                 shape[dim] = 1;
             }
-            b.push(Op::Reduce(Reduce::Arg(op, dim)), &[id], vec![Info::int(shape, len)]);
+            b.push(
+                Op::Reduce(Reduce::Arg(op, dim)),
+                &[id],
+                vec![Info::int(shape, len)],
+            );
         }
         _ => top(b, id, dim),
     }
@@ -166,7 +217,11 @@ fn full(b: &mut Builder, id: Id) {
         Full::Prod => 100.0,
         _ => info.max + 1.0,
     };
-    b.push(Op::Reduce(Reduce::Full(op)), &[id], vec![Info::new(info.kind, [1], max)]);
+    b.push(
+        Op::Reduce(Reduce::Full(op)),
+        &[id],
+        vec![Info::new(info.kind, [1], max)],
+    );
 }
 
 fn along(b: &mut Builder, id: Id, dim: usize) {
@@ -189,7 +244,10 @@ fn along(b: &mut Builder, id: Id, dim: usize) {
         _ => info.max + 1.0,
     };
     use Dim::*;
-    if matches!(op, Sum | Mean | Prod | Max | Min | MaxAbs | Var | VarBias | Median) {
+    if matches!(
+        op,
+        Sum | Mean | Prod | Max | Min | MaxAbs | Var | VarBias | Median
+    ) {
         info.shape[dim] = 1;
     }
     b.push(Op::Reduce(Reduce::Dim(op, dim)), &[id], vec![info]);
@@ -203,11 +261,16 @@ fn top(b: &mut Builder, id: Id, dim: usize) {
     let k = b.rng.within(1, len);
     info.shape[dim] = k;
     info.max += 1.0;
-    if info.kind == Kind::Int && k < len && b.rng.chance(70) {
+    let can = info.kind == Kind::Int || !b.autodiff;
+    if can && k < len && b.rng.chance(70) {
         b.push(Op::Reduce(Reduce::TopK { k, dim }), &[id], vec![info]);
     } else {
         let positions = Info::int(info.shape.clone(), len as f64);
-        b.push(Op::Reduce(Reduce::TopKPair { k, dim }), &[id], vec![info, positions]);
+        b.push(
+            Op::Reduce(Reduce::TopKPair { k, dim }),
+            &[id],
+            vec![info, positions],
+        );
     }
 }
 

@@ -9,12 +9,12 @@ impl Rng {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut rng = Self(seed ^ 0x5851_f42d_4c95_7f2d);
-        rng.next();
+        rng.bits();
         rng
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +24,7 @@ impl Rng {
 
     /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.bits() % end as u64) as usize
     }
 
     /// A number of a range, both ends included.
@@ -44,7 +44,7 @@ impl Rng {
 
     /// From -1 to 1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
     /// Some order of `0..len`.
@@ -65,5 +65,7 @@ pub(super) fn floats(seed: u64, len: usize) -> Vec<f64> {
 
 /// Different numbers from 0 to 1 for each element, for what would otherwise be tied.
 pub(super) fn ramp(len: usize) -> Vec<f64> {
-    (0..len).map(|i| (i as f64 * 0.618_033_988_749_894_9).fract()).collect()
+    (0..len)
+        .map(|i| (i as f64 * 0.618_033_988_749_894_9).fract())
+        .collect()
 }

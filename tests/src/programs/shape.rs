@@ -1,7 +1,7 @@
 //! What moves elements, of any kind.
 
 use super::value::{Of, kinded, ranked};
-use super::{Builder, Id, Info, Kind, Op, Value};
+use super::{Builder, Id, Info, Kind, Op, Value, parts};
 use burn::tensor::{Shape as BurnShape, Slice, Tensor, backend::Backend};
 
 /// Moves elements.
@@ -20,35 +20,60 @@ pub enum Shape {
     Slice(Vec<Slice>),
     SliceAssign(Vec<Slice>),
     SliceFill(Vec<Slice>),
-    Narrow { dim: usize, start: usize, len: usize },
-    Roll { by: i64, dim: usize },
+    Narrow {
+        dim: usize,
+        start: usize,
+        len: usize,
+    },
+    Roll {
+        by: i64,
+        dim: usize,
+    },
     Pad(Vec<(usize, usize)>),
     Cat(usize),
     Stack(usize),
-    Split { size: usize, dim: usize },
-    Chunk { chunks: usize, dim: usize },
-    Unfold { dim: usize, size: usize, step: usize },
-    Triangle { upper: bool, diagonal: i64 },
+    Split {
+        size: usize,
+        dim: usize,
+    },
+    Chunk {
+        chunks: usize,
+        dim: usize,
+    },
+    Unfold {
+        dim: usize,
+        size: usize,
+        step: usize,
+    },
+    Triangle {
+        upper: bool,
+        diagonal: i64,
+    },
 }
 
 pub(super) fn generate(b: &mut Builder) {
-    let kind = b.rng.pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
+    let kind = b
+        .rng
+        .pick(&[Kind::Float, Kind::Float, Kind::Float, Kind::Int, Kind::Bool]);
     let id = b.any(kind);
     match b.rng.below(22) {
         0..4 => reshape(b, id),
-        4..7 => slice(b, id),
-        7..9 => slice_assign(b, id),
-        9..12 => join(b, id),
-        12..14 => split(b, id),
+        4..7 => parts::slice(b, id),
+        7..9 => parts::slice_assign(b, id),
+        9..12 => parts::join(b, id),
+        12..14 => parts::split(b, id),
         _ => one(b, id),
     }
 }
 
 /// Pushes an operation of one tensor, unless the result would be too large or have too many
 /// dimensions.
-fn push(b: &mut Builder, id: Id, op: Shape, shape: Vec<usize>) {
-    if Builder::fits(&shape) && shape.len() <= 4 {
-        let info = Info { shape, ..b.info(id) };
+pub(super) fn push(b: &mut Builder, id: Id, op: Shape, shape: Vec<usize>) {
+    if b.fits(&shape) && shape.len() <= 4 {
+        let info = Info {
+            shape,
+            ..b.info(id)
+        };
         b.push(Op::Shape(op), &[id], vec![info]);
     }
 }
@@ -65,7 +90,11 @@ fn reshape(b: &mut Builder, id: Id) {
             let merged: usize = shape[start..=end].iter().product();
             out.splice(start..=end, [merged]);
             let flatten = Shape::Flatten(start, end);
-            let op = if b.rng.chance(50) { flatten } else { Shape::Reshape };
+            let op = if b.rng.chance(50) {
+                flatten
+            } else {
+                Shape::Reshape
+            };
             return push(b, id, op, out);
         }
         2 => {
@@ -85,7 +114,8 @@ fn reshape(b: &mut Builder, id: Id) {
             let ranks = b.rng.within(1, 4);
             out = (1..ranks)
                 .map(|_| {
-                    let divisors: Vec<usize> = (1..=rest).filter(|d| rest % d == 0).collect();
+                    let divisors: Vec<usize> =
+                        (1..=rest).filter(|d| rest.is_multiple_of(*d)).collect();
                     let divisor = b.rng.pick(&divisors);
                     rest /= divisor;
                     divisor
@@ -98,7 +128,9 @@ fn reshape(b: &mut Builder, id: Id) {
     }
     // One dimension becomes two.
     let dim = b.rng.below(rank);
-    let divisors: Vec<usize> = (1..=shape[dim]).filter(|d| shape[dim] % d == 0).collect();
+    let divisors: Vec<usize> = (1..=shape[dim])
+        .filter(|d| shape[dim].is_multiple_of(*d))
+        .collect();
     let divisor = b.rng.pick(&divisors);
     out.splice(dim..=dim, [divisor, shape[dim] / divisor]);
     push(b, id, Shape::Reshape, out);
@@ -120,7 +152,11 @@ fn one(b: &mut Builder, id: Id) {
             out = axes.iter().map(|axis| shape[*axis]).collect();
             Shape::Permute(axes)
         }
-        3 => Shape::Flip((0..rank).filter(|d| *d == dim || b.rng.chance(30)).collect()),
+        3 => Shape::Flip(
+            (0..rank)
+                .filter(|d| *d == dim || b.rng.chance(30))
+                .collect(),
+        ),
         4 | 5 => {
             for size in &mut out {
                 if *size == 1 {
@@ -134,13 +170,22 @@ fn one(b: &mut Builder, id: Id) {
         }
         6 => {
             let times: Vec<usize> = (0..rank).map(|_| b.rng.pick(&[1, 1, 2, 3])).collect();
-            out.iter_mut().zip(&times).for_each(|(size, times)| *size *= times);
+            out.iter_mut()
+                .zip(&times)
+                .for_each(|(size, times)| *size *= times);
             Shape::Repeat(times)
         }
-        7 => Shape::Roll { by: b.rng.below(5) as i64 - 2, dim },
+        7 => Shape::Roll {
+            by: b.rng.below(5) as i64 - 2,
+            dim,
+        },
         8 if info.kind == Kind::Float => {
-            let pads: Vec<_> = (0..rank).map(|_| (b.rng.below(2), b.rng.below(3))).collect();
-            out.iter_mut().zip(&pads).for_each(|(size, pad)| *size += pad.0 + pad.1);
+            let pads: Vec<_> = (0..rank)
+                .map(|_| (b.rng.below(2), b.rng.below(3)))
+                .collect();
+            out.iter_mut()
+                .zip(&pads)
+                .for_each(|(size, pad)| *size += pad.0 + pad.1);
             Shape::Pad(pads)
         }
         9 if rank < 4 => {
@@ -157,119 +202,6 @@ fn one(b: &mut Builder, id: Id) {
         _ => Shape::Flip(vec![dim]),
     };
     push(b, id, op, out);
-}
-
-/// Ranges in some dimensions; an odd one out is a step that is not 1.
-fn slices(b: &mut Builder, shape: &[usize]) -> (Vec<Slice>, Vec<usize>) {
-    let mut out = shape.to_vec();
-    let first = b.rng.below(shape.len());
-    let slices = (0..shape.len())
-        .map(|dim| {
-            if dim != first && b.rng.chance(60) {
-                return Slice::full();
-            }
-            let (a, z) = (b.rng.below(shape[dim]), b.rng.below(shape[dim]));
-            let (start, end) = (a.min(z), a.max(z) + 1);
-            let step = b.rng.pick(&[1, 1, 1, 1, 2, 3, -1, -2]);
-            let slice = Slice::new(start as isize, Some(end as isize), step);
-            out[dim] = slice.output_size(shape[dim]);
-            slice
-        })
-        .collect();
-    (slices, out)
-}
-
-fn slice(b: &mut Builder, id: Id) {
-    let shape = b.info(id).shape;
-    if b.rng.chance(30) {
-        let dim = b.rng.below(shape.len());
-        let start = b.rng.below(shape[dim]);
-        let len = b.rng.within(1, shape[dim] - start);
-        let mut out = shape;
-        out[dim] = len;
-        return push(b, id, Shape::Narrow { dim, start, len }, out);
-    }
-    let (slices, out) = slices(b, &shape);
-    push(b, id, Shape::Slice(slices), out);
-}
-
-fn slice_assign(b: &mut Builder, id: Id) {
-    let info = b.info(id);
-    let (slices, part) = slices(b, &info.shape);
-    if info.kind != Kind::Bool && b.rng.chance(25) {
-        let max = info.max.max(2.0);
-        let op = Op::Shape(Shape::SliceFill(slices));
-        b.push(op, &[id], vec![Info { max, ..info }]);
-        return;
-    }
-    let value = b.shaped(info.kind, &part);
-    let max = info.max.max(b.info(value).max);
-    let op = Op::Shape(Shape::SliceAssign(slices));
-    b.push(op, &[id, value], vec![Info { max, ..info }]);
-}
-
-fn join(b: &mut Builder, id: Id) {
-    let mut info = b.info(id);
-    let dim = b.rng.below(info.rank());
-    let stack = info.rank() < 4 && b.rng.chance(35);
-    let mut ids = vec![id];
-    let mut len = info.shape[dim];
-    for _ in 0..b.rng.below(3) {
-        let mut shape = info.shape.clone();
-        if !stack {
-            shape[dim] = b.rng.within(1, 5);
-        }
-        let similar = |other: &Info| {
-            let mut sizes = other.shape.iter().zip(&info.shape).enumerate();
-            other.kind == info.kind
-                && other.rank() == info.rank()
-                && sizes.all(|(d, (a, b))| a == b || (d == dim && !stack))
-        };
-        let found = if b.rng.chance(60) { b.find(similar) } else { None };
-        let other = match found {
-            Some(other) => other,
-            None => b.shaped(info.kind, &shape),
-        };
-        len += b.info(other).shape[dim];
-        info.max = info.max.max(b.info(other).max);
-        ids.push(other);
-    }
-    b.rng.order(ids.len()).into_iter().for_each(|i| ids.swap(0, i));
-    let op = if stack {
-        info.shape.insert(dim, ids.len());
-        Shape::Stack(dim)
-    } else {
-        info.shape[dim] = len;
-        Shape::Cat(dim)
-    };
-    if Builder::fits(&info.shape) {
-        b.push(Op::Shape(op), &ids, vec![info]);
-    }
-}
-
-fn split(b: &mut Builder, id: Id) {
-    let info = b.info(id);
-    let dim = b.rng.below(info.rank());
-    let len = info.shape[dim];
-    let chunk = b.rng.chance(50);
-    let pieces = b.rng.within(1, len.min(4));
-    let size = len.div_ceil(pieces);
-    let sizes: Vec<usize> = (0..len)
-        .step_by(size)
-        .map(|start| size.min(len - start))
-        .collect();
-    // Burn's chunks are as large as these where there are as many as asked for.
-    let op = if chunk && sizes.len() == pieces {
-        Shape::Chunk { chunks: pieces, dim }
-    } else {
-        Shape::Split { size, dim }
-    };
-    let outs = sizes.into_iter().map(|size| {
-        let mut out = info.clone();
-        out.shape[dim] = size;
-        out
-    });
-    b.push(Op::Shape(op), &[id], outs.collect());
 }
 
 pub(super) fn run<B: Backend>(op: &Shape, args: Vec<Value<B>>, outs: &[Info]) -> Vec<Value<B>> {
@@ -344,10 +276,18 @@ fn apply<B: Backend, const D: usize, K: Of<B>>(op: &Shape, args: Vec<Value<B>>) 
             return other_rank!(D + 1, E => last.unfold::<E, _>(*dim, *size, *step));
         }
         Shape::Split { size, dim } => {
-            return last.split(*size, *dim).into_iter().map(Into::into).collect();
+            return last
+                .split(*size, *dim)
+                .into_iter()
+                .map(Into::into)
+                .collect();
         }
         Shape::Chunk { chunks, dim } => {
-            return last.chunk(*chunks, *dim).into_iter().map(Into::into).collect();
+            return last
+                .chunk(*chunks, *dim)
+                .into_iter()
+                .map(Into::into)
+                .collect();
         }
         Shape::SwapDims(a, b) => last.swap_dims(*a, *b),
         Shape::Permute(axes) => {

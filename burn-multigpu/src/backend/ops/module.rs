@@ -12,7 +12,8 @@ use burn_backend::ops::{
 use burn_backend::tensor::{BoolTensor, FloatTensor, IntTensor};
 use burn_ir::{
     CtcLossBackwardOpIr, CtcLossOpIr, EmbeddingBackwardOpIr, EmbeddingOpIr, IRfftOpIr,
-    MaxPool1dWithIndicesOpIr, MaxPool2dWithIndicesOpIr, ModuleOperationIr, OperationIr, OperationOutput, RfftOpIr, TensorIr,
+    MaxPool1dWithIndicesOpIr, MaxPool2dWithIndicesOpIr, ModuleOperationIr, OperationIr,
+    OperationOutput, RfftOpIr, TensorIr,
 };
 use burn_router::RunnerClient;
 
