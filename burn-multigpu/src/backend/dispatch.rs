@@ -12,6 +12,7 @@ use burn_ir::{
     NumericOperationIr, OperationIr, ReduceDimOpIr, ReduceOpIr, ScalarIr, ScalarOpIr, TensorId,
     TensorIr, TensorStatus,
 };
+use std::sync::Arc;
 
 impl<B: InnerBackend> Session<B> {
     /// Takes an operation of the program.
@@ -37,7 +38,7 @@ impl<B: InnerBackend> Session<B> {
             op if is_creation(&op) => {
                 let out = op.outputs().next().cloned();
                 if let Some(out) = out {
-                    state.defer(&out, Creation::Op(op));
+                    state.defer(&out, Creation::Op(Arc::new(op)));
                 }
             }
             op => match split_mean(&op, state) {
@@ -71,7 +72,7 @@ impl<B: InnerBackend> Session<B> {
             return;
         };
         let plan = plan(&op, &rule(&op), &given, state.members);
-        let host = state.from_host(&op);
+        let host = state.is_host_data(&op);
         let origin = origin(&op, state);
         state.log.deciding(&plan);
         let consumed = self.prepare(state, &mut op, &plan);

@@ -6,10 +6,13 @@
 use super::session::Fault;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+/// What each member brought, in their order; `None` for those that have not come yet.
+type Brought<T> = Vec<Option<Result<T, Arc<Fault>>>>;
+
 /// A place for one thing from each member.
 #[derive(Debug)]
 pub(super) struct Meeting<T> {
-    brought: Mutex<Vec<Option<Result<T, Arc<Fault>>>>>,
+    brought: Mutex<Brought<T>>,
     arrived: Condvar,
 }
 
@@ -53,7 +56,7 @@ impl<T: Clone> Meeting<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Result<T, Arc<Fault>>>>> {
+    fn lock(&self) -> MutexGuard<'_, Brought<T>> {
         self.brought.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

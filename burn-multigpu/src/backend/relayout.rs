@@ -10,6 +10,7 @@ use crate::layout::{Bounds, Layout};
 use crate::partition::ir::name;
 use burn::tensor::DType;
 use burn_ir::{TensorId, TensorIr, TensorStatus};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Sums up to this size are added up by every member itself: one exchange instead of two, and more
@@ -121,6 +122,7 @@ impl<B: InnerBackend> Session<B> {
             Creation::Op(op) if is_random(&op) => return self.draw_until(state, out.id, want),
             Creation::Op(op) => {
                 state.log.created(name(&op), want);
+                let op = Arc::unwrap_or_clone(op);
                 match want {
                     Layout::Sharded { .. } => Command::Run {
                         op,
@@ -172,7 +174,7 @@ impl<B: InnerBackend> Session<B> {
         };
         state.log.created(name(&op), &layout);
         let command = Command::Random {
-            op,
+            op: Arc::unwrap_or_clone(op),
             layout: layout.clone(),
             turns: state.line.turns(state.members),
             drawn: Meeting::new(state.members),

@@ -48,7 +48,7 @@ pub(super) enum Place {
 /// How a tensor will be made.
 #[derive(Clone)]
 pub(super) enum Creation {
-    Op(OperationIr),
+    Op(Arc<OperationIr>),
     Data {
         data: Arc<TensorData>,
         /// Whether its first dimension may be a batch.
@@ -130,7 +130,7 @@ impl State {
 
     /// Whether an operation's results are made of data from the host alone: everything else that it
     /// takes is not there yet, and it does none of a model's work.
-    pub(super) fn from_host(&self, op: &OperationIr) -> bool {
+    pub(super) fn is_host_data(&self, op: &OperationIr) -> bool {
         let mut any = false;
         let all = op.inputs().all(|tensor| {
             let Some(entry) = self.tensors.get(&tensor.id) else {

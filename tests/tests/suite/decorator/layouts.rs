@@ -108,7 +108,7 @@ fn items_that_become_a_batch_are_dealt_to_the_members() {
 fn a_slice_of_a_batch_is_dealt_again() {
     let mesh = open("flex:0,1");
     let x = rows([8, 2], &mesh) + 0.0;
-    let half = x.slice([1..5]);
+    let half = x.slice(1..5);
     assert_eq!(
         mesh.layout(&half).unwrap().to_string(),
         "sharded along 0: 2+2"

@@ -7,7 +7,7 @@
 //! | `failures.rs` | what a program sees when a member fails |
 //! | `backends.rs` | every inner backend, devices, records, the conventions of Burn's backends |
 //!
-//! Whole programs against one device are in the `f64` tests, single operations in `operations.rs`.
+//! Whole programs against one device are in the `f64` tests, single operations in `tests/operations`.
 
 mod backends;
 mod failures;

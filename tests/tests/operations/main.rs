@@ -1,4 +1,5 @@
 //! Every operation on a mesh gives the results of one device.
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use burn::backend::Flex;
 use burn_multigpu::backend::operation_names;
