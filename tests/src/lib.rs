@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod models;
+pub mod operations;
 pub mod programs;
 pub mod single;
 
