@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Every operation of a program arrives at [`MeshClient`] as a `burn_ir::OperationIr`. The caller's
-//! thread decides how it is done in parts ([`partition`](crate::partition)) and queues it; a thread
+//! thread decides how it is done in parts (`partition`) and queues it; a thread
 //! for each member runs it there, in the order in which it was queued.
 //!
 //! | file | what lives there |
