@@ -128,6 +128,17 @@ fn gpu_run() -> Result<()> {
             "50",
         ],
         &[
+            "verify",
+            "--engine",
+            "decorator",
+            "--devices",
+            "cuda:0,0",
+            "--model",
+            "transformer",
+            "--steps",
+            "50",
+        ],
+        &[
             "train",
             "--devices",
             "cuda:0,0",

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `layouts.rs` | where tensors lie, and what moves |
 //! | `lifetime.rs` | handles, threads, several meshes, tensors that outlive theirs |
+//! | `dropout.rs` | masks over a mesh |
 //! | `failures.rs` | what a program sees when a member fails |
 //! | `backends.rs` | every inner backend, devices, records, the conventions of Burn's backends |
 //!
 //! Whole programs against one device are in the `f64` tests, single operations in `tests/operations`.
 
 mod backends;
+mod dropout;
 mod failures;
 mod layouts;
 mod lifetime;
