@@ -131,6 +131,12 @@ impl Bounds {
     }
 }
 
+/// What a range has of the part `own`, counted from where that starts.
+pub(crate) fn overlap(range: &Range<usize>, own: &Range<usize>) -> Range<usize> {
+    let cut = |end: usize| end.clamp(own.start, own.end) - own.start;
+    cut(range.start)..cut(range.end)
+}
+
 impl fmt::Debug for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter()).finish()

@@ -120,6 +120,12 @@ struct Step {
     lines: Lines,
 }
 
+impl Step {
+    fn note(&mut self, line: String) {
+        *self.lines.entry(line).or_default() += 1;
+    }
+}
+
 impl Log {
     /// Data came from the host that may be a batch.
     pub(super) fn host_data(&mut self) {
@@ -138,7 +144,7 @@ impl Log {
         if plan.gathered == Some(Gathered::NoRule) {
             counts.fallbacks += 1;
             let line = format!("{op}: {}", Gathered::NoRule.text());
-            *self.current.lines.entry(line).or_default() += 1;
+            self.current.note(line);
         } else if plan.inputs.iter().chain(&plan.outputs).any(cut) {
             counts.sharded += 1;
             self.current.sharded += 1;
@@ -177,7 +183,7 @@ impl Log {
         if let Some(why) = self.why {
             let _ = write!(line, ", because {}", why.text());
         }
-        *self.current.lines.entry(line).or_default() += 1;
+        self.current.note(line);
     }
 
     pub(super) fn reduced(&mut self, op: &'static str, tensors: usize, bytes: usize) {
@@ -186,7 +192,7 @@ impl Log {
         counts.reduced_bytes += bytes as u64;
         self.current.reductions += 1;
         let line = format!("{op}: {tensors} sums of {bytes} bytes were added up");
-        *self.current.lines.entry(line).or_default() += 1;
+        self.current.note(line);
     }
 
     pub(super) fn stats(&self) -> OperationStats {

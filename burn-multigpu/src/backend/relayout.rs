@@ -101,12 +101,7 @@ impl<B: InnerBackend> Session<B> {
             && let Some(root) = state.tensors.get(&id)
             && matches!(root.place, Place::Laid(Layout::Sharded { .. }))
         {
-            let root = TensorIr {
-                id,
-                shape: root.shape.clone(),
-                status: TensorStatus::ReadOnly,
-                dtype: root.dtype,
-            };
+            let root = root.ir(id, TensorStatus::ReadOnly);
             self.bring(state, &root, &Layout::Replicated, false, op);
         }
     }
@@ -204,12 +199,7 @@ impl<B: InnerBackend> Session<B> {
             .filter_map(|id| {
                 let entry = state.tensors.get(&id)?;
                 let partial = matches!(entry.place, Place::Laid(Layout::Partial));
-                partial.then(|| TensorIr {
-                    id,
-                    shape: entry.shape.clone(),
-                    status: TensorStatus::ReadWrite,
-                    dtype: entry.dtype,
-                })
+                partial.then(|| entry.ir(id, TensorStatus::ReadWrite))
             })
             .collect();
         if tensors.is_empty() {

@@ -7,6 +7,7 @@ use crate::partition::plan::Given;
 use burn::tensor::{DType, Shape, TensorData};
 use burn_ir::{
     BaseOperationIr, FloatOperationIr, NumericOperationIr, OperationIr, TensorId, TensorIr,
+    TensorStatus,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -54,6 +55,18 @@ pub(super) enum Creation {
         /// Whether its first dimension may be a batch.
         batch: bool,
     },
+}
+
+impl Entry {
+    /// The tensor as an operand.
+    pub(super) fn ir(&self, id: TensorId, status: TensorStatus) -> TensorIr {
+        TensorIr {
+            id,
+            shape: self.shape.clone(),
+            status,
+            dtype: self.dtype,
+        }
+    }
 }
 
 impl State {

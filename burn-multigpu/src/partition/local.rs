@@ -1,7 +1,7 @@
 //! An operation as one member runs it.
 
 use super::ir::tensors_mut;
-use crate::layout::Layout;
+use crate::layout::{Layout, overlap};
 use burn::tensor::Slice;
 use burn_ir::{BaseOperationIr, OperationIr};
 
@@ -46,9 +46,7 @@ fn localize_ranges(op: &mut OperationIr, inputs: &[Layout], outputs: &[Layout], 
     };
     if let Some(range) = ranges.get_mut(*dim) {
         let (asked, own) = (range.to_range(shape[*dim]), bounds.range(member));
-        let start = asked.start.clamp(own.start, own.end) - own.start;
-        let end = asked.end.clamp(own.start, own.end) - own.start;
-        *range = Slice::new(start as isize, Some(end as isize), 1);
+        *range = Slice::from(overlap(&asked, &own));
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::meeting::{Meeting, Turns};
 use super::Primitive;
 use super::worker::{Stop, Worker};
 use crate::collective::{Held, pack_member, sum_member, unpack_member};
-use crate::layout::Layout;
+use crate::layout::{Layout, overlap};
 use crate::partition::local::localize;
 use burn::tensor::{Shape, Slice};
 use burn_backend::TensorMetadata;
@@ -124,7 +124,7 @@ impl<B: InnerBackend> Worker<B> {
         let (core, plan) = (&*self.core, &reduction.plan);
         let mut own = Vec::with_capacity(reduction.tensors.len());
         for tensor in &reduction.tensors {
-            match self.take(tensor, tensor.shape.clone()) {
+            match self.take(tensor) {
                 Primitive::Float(tensor) => own.push(tensor),
                 _ => return Err(Stop::Device("only float sums can be in parts".to_string())),
             }
@@ -190,9 +190,7 @@ fn wanted(
     if let Layout::Sharded { dim: other, bounds } = to {
         let range = bounds.range(member);
         cut[*other] = if *other == dim {
-            let start = range.start.clamp(owned.start, owned.end) - owned.start;
-            let end = range.end.clamp(owned.start, owned.end) - owned.start;
-            start..end
+            overlap(&range, owned)
         } else {
             range
         };

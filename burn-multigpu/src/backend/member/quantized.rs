@@ -118,13 +118,6 @@ impl<B: InnerBackend> Worker<B> {
         }
     }
 
-    pub(super) fn input(&self, tensor: &TensorIr) -> Primitive<B> {
-        match tensor.status {
-            TensorStatus::ReadWrite => self.take(tensor, tensor.shape.clone()),
-            _ => self.part(tensor, tensor.shape.clone()),
-        }
-    }
-
     fn float_input(&self, tensor: &TensorIr) -> Result<burn_backend::tensor::FloatTensor<B>, Stop> {
         match self.input(tensor) {
             Primitive::Float(tensor) => Ok(tensor),

@@ -129,28 +129,30 @@ impl<B: InnerBackend> Worker<B> {
         tensor: &TensorIr,
         shape: burn::tensor::Shape,
     ) -> super::Primitive<B> {
-        let read = TensorIr {
-            status: TensorStatus::ReadOnly,
-            shape,
-            ..tensor.clone()
-        };
-        let handle = self.runner.get_tensor_handle(&read);
-        super::Primitive::from_handle(handle, read.shape, read.dtype)
+        self.get(tensor, shape, TensorStatus::ReadOnly)
     }
 
     /// Takes a tensor out of the runner.
-    pub(super) fn take(
+    pub(super) fn take(&self, tensor: &TensorIr) -> super::Primitive<B> {
+        self.get(tensor, tensor.shape.clone(), TensorStatus::ReadWrite)
+    }
+
+    /// A tensor that an operation takes: its last use takes it out of the runner.
+    pub(super) fn input(&self, tensor: &TensorIr) -> super::Primitive<B> {
+        self.get(tensor, tensor.shape.clone(), tensor.status)
+    }
+
+    fn get(
         &self,
         tensor: &TensorIr,
         shape: burn::tensor::Shape,
+        status: TensorStatus,
     ) -> super::Primitive<B> {
-        let taken = TensorIr {
-            status: TensorStatus::ReadWrite,
-            shape,
+        let handle = self.runner.get_tensor_handle(&TensorIr {
+            status,
             ..tensor.clone()
-        };
-        let handle = self.runner.get_tensor_handle(&taken);
-        super::Primitive::from_handle(handle, taken.shape, taken.dtype)
+        });
+        super::Primitive::from_handle(handle, shape, tensor.dtype)
     }
 
     pub(super) fn drop_tensor(&self, tensor: &TensorIr) {
