@@ -227,6 +227,37 @@ pub enum Error {
         /// The sizes of the parts.
         found: Vec<usize>,
     },
+    /// A device without the type that gradients are to travel in.
+    #[error(
+        "{device} does not compute in the type of {compression:?}; choose another compression or none"
+    )]
+    Compression {
+        /// What was asked for.
+        compression: crate::data_parallel::Compression,
+        /// The device as Burn prints it.
+        device: String,
+    },
+    // --- Training with burn-train's Learner -------------------------------------------------
+    /// The data loader or its data set failed.
+    #[cfg(feature = "train")]
+    #[error("the {split} data could not be loaded (batch {batch} of epoch {epoch}): {cause}")]
+    DataLoader {
+        /// `training` or `validation`.
+        split: &'static str,
+        /// The epoch, from 1 on.
+        epoch: usize,
+        /// The batch in the epoch, from 1 on.
+        batch: usize,
+        /// What the data loader's panic said.
+        cause: String,
+    },
+    /// A placement of optimizer states that this mesh or model does not allow.
+    #[cfg(feature = "train")]
+    #[error("the optimizer's state cannot be sharded: {reason}")]
+    Placement {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// A kernel could not be launched.
     #[cfg(feature = "cubecl")]
     #[error(transparent)]

@@ -45,6 +45,7 @@
 //! | `cuda` | NVIDIA; driver, NVRTC and NCCL are loaded at run time |
 //! | `wgpu`, `vulkan`, `metal` | any GPU through wgpu |
 //! | `rocm` | AMD |
+//! | `train` | [`MultiGpuStrategy`] for burn-train's `Learner` |
 //! | `fusion`, `autotune` (default) | as in Burn, which has both by default; without `fusion` here, a Burn with it has backends that this crate does not know |
 
 pub mod backend;
@@ -55,9 +56,21 @@ pub mod layout;
 pub mod mesh;
 mod partition;
 pub mod shard;
+#[cfg(feature = "train")]
+pub mod train;
 mod worker;
 
 pub use backend::{MeshDevice, MultiGpu};
-pub use data_parallel::{Batch, DataParallel, Gather, Reduction, RunningStats, Step, StepOutput};
+pub use data_parallel::{
+    Batch, Compression, DataParallel, Gather, Reduction, RunningStats, Step, StepOutput, join_means,
+};
 pub use error::{Error, Result};
 pub use mesh::{Mesh, MeshBackend, MeshSpec, MeshStats};
+#[cfg(feature = "train")]
+pub use train::{MultiGpuStrategy, OptimizerPlacement};
+
+/// What the macros of this crate refer to.
+#[doc(hidden)]
+pub mod __private {
+    pub use burn::tensor::backend::Backend;
+}

@@ -6,6 +6,7 @@ pub mod models;
 pub mod operations;
 pub mod programs;
 pub mod single;
+pub mod trainee;
 
 pub use burn_std::device::Device;
 

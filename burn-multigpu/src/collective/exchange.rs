@@ -59,7 +59,7 @@ pub(crate) fn all_reduce_primitives<B: Backend>(
     unpack(core, pool, &plan, &sums, &shapes, to)
 }
 
-fn check_equal<B: Backend>(
+pub(super) fn check_equal<B: Backend>(
     inputs: &[Option<Input<B>>],
     shapes: &[Shape],
     kinds: &[(DType, usize)],

@@ -76,51 +76,78 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Fills buckets with tensors in their order, a dtype at a time, up to `bucket_bytes`; a tensor
-    /// larger than that is a bucket of its own.
+    /// Every member gets an equal share of each bucket, whatever tensors lie in it.
     pub(crate) fn new(tensors: &[(DType, usize)], members: usize, bucket_bytes: usize) -> Self {
-        let mut dtypes: Vec<DType> = Vec::new();
-        for (dtype, _) in tensors {
-            if !dtypes.contains(dtype) {
-                dtypes.push(*dtype);
-            }
+        let bucket = |dtype, indices: Vec<usize>| {
+            let lens: Vec<usize> = indices.iter().map(|index| tensors[*index].1).collect();
+            let cuts = shard_ranges(lens.iter().sum(), members);
+            Bucket::new(dtype, indices, &lens, &cuts)
+        };
+        Self {
+            buckets: fill(tensors, bucket_bytes, bucket),
         }
-
-        let mut buckets = Vec::new();
-        for dtype in dtypes {
-            let mut open: Vec<usize> = Vec::new();
-            let mut bytes = 0;
-            for (index, (_, len)) in tensors.iter().enumerate().filter(|(_, t)| t.0 == dtype) {
-                let size = len * dtype.size();
-                if !open.is_empty() && bytes + size > bucket_bytes {
-                    buckets.push(Self::bucket(
-                        dtype,
-                        std::mem::take(&mut open),
-                        tensors,
-                        members,
-                    ));
-                    bytes = 0;
-                }
-                open.push(index);
-                bytes += size;
-            }
-            if !open.is_empty() {
-                buckets.push(Self::bucket(dtype, open, tensors, members));
-            }
-        }
-        Self { buckets }
     }
 
-    fn bucket(
-        dtype: DType,
-        indices: Vec<usize>,
+    /// Tensor `i` belongs whole to member `owners[i]`.
+    pub(crate) fn owned(
         tensors: &[(DType, usize)],
         members: usize,
-    ) -> Bucket {
-        let lens: Vec<usize> = indices.iter().map(|index| tensors[*index].1).collect();
-        let cuts = shard_ranges(lens.iter().sum(), members);
-        Bucket::new(dtype, indices, &lens, &cuts)
+        owners: &[usize],
+        bucket_bytes: usize,
+    ) -> Self {
+        let bucket = |dtype, indices: Vec<usize>| {
+            let mut chunks: Vec<Vec<Piece>> = (0..members).map(|_| Vec::new()).collect();
+            for (tensor, index) in indices.iter().enumerate() {
+                chunks[owners[*index]].push(Piece {
+                    tensor,
+                    offset: 0,
+                    len: tensors[*index].1,
+                });
+            }
+            Bucket {
+                dtype,
+                tensors: indices,
+                chunks,
+            }
+        };
+        Self {
+            buckets: fill(tensors, bucket_bytes, bucket),
+        }
     }
+}
+
+/// Fills buckets with tensors in their order, a dtype at a time, up to `bucket_bytes`; a tensor
+/// larger than that is a bucket of its own.
+fn fill(
+    tensors: &[(DType, usize)],
+    bucket_bytes: usize,
+    bucket: impl Fn(DType, Vec<usize>) -> Bucket,
+) -> Vec<Bucket> {
+    let mut dtypes: Vec<DType> = Vec::new();
+    for (dtype, _) in tensors {
+        if !dtypes.contains(dtype) {
+            dtypes.push(*dtype);
+        }
+    }
+
+    let mut buckets = Vec::new();
+    for dtype in dtypes {
+        let mut open: Vec<usize> = Vec::new();
+        let mut bytes = 0;
+        for (index, (_, len)) in tensors.iter().enumerate().filter(|(_, t)| t.0 == dtype) {
+            let size = len * dtype.size();
+            if !open.is_empty() && bytes + size > bucket_bytes {
+                buckets.push(bucket(dtype, std::mem::take(&mut open)));
+                bytes = 0;
+            }
+            open.push(index);
+            bytes += size;
+        }
+        if !open.is_empty() {
+            buckets.push(bucket(dtype, open));
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
@@ -148,6 +175,16 @@ mod tests {
                 len: 10
             }]
         );
+    }
+
+    #[test]
+    fn an_owned_tensor_lies_whole_in_its_owners_chunk() {
+        let tensors = [(DType::F32, 10), (DType::F32, 4), (DType::F64, 3)];
+        let plan = Plan::owned(&tensors, 3, &[2, 0, 2], 1000);
+        assert_eq!(plan.buckets.len(), 2);
+        let lens = |bucket: &Bucket| [0, 1, 2].map(|chunk| bucket.chunk_len(chunk));
+        assert_eq!(lens(&plan.buckets[0]), [4, 0, 10]);
+        assert_eq!(lens(&plan.buckets[1]), [0, 0, 3]);
     }
 
     proptest! {

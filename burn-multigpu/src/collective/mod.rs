@@ -5,6 +5,7 @@
 //! | `api` | the public functions, on Burn's `Tensor` |
 //! | `layout` | buckets, chunks and pieces: pure arithmetic |
 //! | `exchange` | the steps of a collective on the members' threads |
+//! | `owned` | reductions to one owner for each tensor, and back |
 //! | `ops` | what a backend contributes, and how tensors move between devices |
 //! | `cube`, `fused`, `host` | that contribution with CubeCL kernels, below Burn's fusion, and in plain Rust |
 //! | `stats` | counters |
@@ -24,6 +25,7 @@ mod fused;
 mod host;
 mod layout;
 mod ops;
+mod owned;
 #[cfg(feature = "cubecl")]
 mod peer;
 mod stats;
@@ -41,6 +43,7 @@ pub(crate) use exchange::{
     Held, Input, all_reduce_primitives, pack_member, sum_member, unpack_member,
 };
 pub(crate) use layout::Plan as BucketPlan;
+pub(crate) use owned::{own_reduce, share_owned};
 pub(crate) use ops::{CollectiveOps, device_error, read, select};
 pub(crate) use stats::Counters;
 

@@ -18,6 +18,12 @@ pub trait Batch<B: Backend>: Send + Sized + 'static {
         vec![self.items()]
     }
 
+    /// How much the batch counts in a mean over several: its items, unless the loss is a mean over
+    /// something else, such as tokens.
+    fn weight(&self) -> f64 {
+        self.items() as f64
+    }
+
     /// Cuts the batch into consecutive parts. The sizes are above zero and add up to
     /// [`items`](Batch::items).
     fn split(self, sizes: &[usize]) -> Vec<Self>;
@@ -32,7 +38,25 @@ pub trait Gather<B: Backend>: Send + Sized + 'static {
     fn to_device(self, device: &B::Device, transfer: Transfer) -> Self;
 
     /// Joins the parts, of which there is at least one.
-    fn join(parts: Vec<Self>) -> Self;
+    ///
+    /// `weights` says how much each part counts in a mean over all ([`Batch::weight`]); means are
+    /// joined by [`join_means`].
+    fn join(parts: Vec<Self>, weights: &[f64]) -> Self;
+}
+
+/// Joins what is a mean over the items of each part, such as a loss of shape `[1]`, to the mean over
+/// all items. Parts of another length hold a value for each item, and are put one after the other.
+pub fn join_means<B: Backend>(parts: Vec<Tensor<B, 1>>, weights: &[f64]) -> Tensor<B, 1> {
+    if parts.len() == 1 || parts.iter().any(|part| part.dims()[0] != 1) {
+        return Tensor::cat(parts, 0);
+    }
+    let total: f64 = weights.iter().sum();
+    // A part that counts for nothing may be NaN, as a mean over no token is.
+    let counted = parts.iter().zip(weights).filter(|(_, w)| **w != 0.0);
+    counted
+        .map(|(part, weight)| part.clone() * (weight / total))
+        .reduce(|sum, part| sum + part)
+        .unwrap_or_else(|| parts[0].clone())
 }
 
 impl<B: Backend, const D: usize, K> Batch<B> for Tensor<B, D, K>
@@ -65,7 +89,7 @@ where
         transfer.tensor(self, device)
     }
 
-    fn join(parts: Vec<Self>) -> Self {
+    fn join(parts: Vec<Self>, _weights: &[f64]) -> Self {
         Tensor::cat(parts, 0)
     }
 }
@@ -93,7 +117,7 @@ impl<B: Backend, T: Send + 'static> Gather<B> for Vec<T> {
         self
     }
 
-    fn join(parts: Vec<Self>) -> Self {
+    fn join(parts: Vec<Self>, _weights: &[f64]) -> Self {
         parts.into_iter().flatten().collect()
     }
 }
@@ -112,6 +136,11 @@ macro_rules! for_tuples {
                 lengths
             }
 
+            /// Of the first element.
+            fn weight(&self) -> f64 {
+                self.0.weight()
+            }
+
             fn split(self, sizes: &[usize]) -> Vec<Self> {
                 $(let mut $parts = self.$index.split(sizes).into_iter();)+
                 std::iter::from_fn(|| Some(($($parts.next()?,)+))).collect()
@@ -127,12 +156,12 @@ macro_rules! for_tuples {
                 ($(self.$index.to_device(device, transfer),)+)
             }
 
-            fn join(parts: Vec<Self>) -> Self {
+            fn join(parts: Vec<Self>, weights: &[f64]) -> Self {
                 $(let mut $parts = Vec::with_capacity(parts.len());)+
                 for part in parts {
                     $($parts.push(part.$index);)+
                 }
-                ($($name::join($parts),)+)
+                ($($name::join($parts, weights),)+)
             }
         }
     };
@@ -141,3 +170,99 @@ macro_rules! for_tuples {
 for_tuples!(P 0 first, Q 1 second);
 for_tuples!(P 0 first, Q 1 second, R 2 third);
 for_tuples!(P 0 first, Q 1 second, R 2 third, S 3 fourth);
+
+/// Implements [`Batch`] for a struct of tensors (or of whatever else is a batch) that is generic over
+/// its backend alone. The first field says how many items there are.
+///
+/// ```
+/// use burn::tensor::{Int, Tensor, backend::Backend};
+///
+/// #[derive(Clone, Debug)]
+/// struct DigitBatch<B: Backend> {
+///     images: Tensor<B, 3>,
+///     targets: Tensor<B, 1, Int>,
+/// }
+/// burn_multigpu::impl_batch!(DigitBatch { images, targets });
+/// ```
+#[macro_export]
+macro_rules! impl_batch {
+    ($name:ident { $first:ident $(, $field:ident)* $(,)? }) => {
+        impl<B: $crate::__private::Backend> $crate::Batch<B> for $name<B> {
+            fn items(&self) -> usize {
+                $crate::Batch::<B>::items(&self.$first)
+            }
+
+            fn lengths(&self) -> ::std::vec::Vec<usize> {
+                let mut lengths = $crate::Batch::<B>::lengths(&self.$first);
+                $(lengths.extend($crate::Batch::<B>::lengths(&self.$field));)*
+                lengths
+            }
+
+            fn split(self, sizes: &[usize]) -> ::std::vec::Vec<Self> {
+                let mut $first = $crate::Batch::<B>::split(self.$first, sizes).into_iter();
+                $(let mut $field = $crate::Batch::<B>::split(self.$field, sizes).into_iter();)*
+                ::std::iter::from_fn(|| {
+                    ::std::option::Option::Some(Self {
+                        $first: $first.next()?,
+                        $($field: $field.next()?,)*
+                    })
+                })
+                .collect()
+            }
+
+            fn to_device(
+                self,
+                device: &B::Device,
+                transfer: $crate::collective::Transfer,
+            ) -> Self {
+                Self {
+                    $first: $crate::Batch::<B>::to_device(self.$first, device, transfer),
+                    $($field: $crate::Batch::<B>::to_device(self.$field, device, transfer),)*
+                }
+            }
+        }
+    };
+}
+
+/// Implements [`Gather`] for a struct of outputs that is generic over its backend alone. The fields
+/// after `mean` are means over the items, of shape `[1]`, and are joined by [`join_means`].
+///
+/// ```
+/// use burn::tensor::{Tensor, backend::Backend};
+///
+/// struct Scored<B: Backend> {
+///     loss: Tensor<B, 1>,
+///     scores: Tensor<B, 2>,
+/// }
+/// burn_multigpu::impl_gather!(Scored { scores; mean loss });
+/// ```
+#[macro_export]
+macro_rules! impl_gather {
+    ($name:ident { $($field:ident),* $(,)? $(; mean $($mean:ident),+ $(,)?)? }) => {
+        impl<B: $crate::__private::Backend> $crate::Gather<B> for $name<B> {
+            fn to_device(
+                self,
+                device: &B::Device,
+                transfer: $crate::collective::Transfer,
+            ) -> Self {
+                Self {
+                    $($field: $crate::Gather::<B>::to_device(self.$field, device, transfer),)*
+                    $($($mean: $crate::Gather::<B>::to_device(self.$mean, device, transfer),)+)?
+                }
+            }
+
+            fn join(parts: ::std::vec::Vec<Self>, weights: &[f64]) -> Self {
+                $(let mut $field = ::std::vec::Vec::with_capacity(parts.len());)*
+                $($(let mut $mean = ::std::vec::Vec::with_capacity(parts.len());)+)?
+                for part in parts {
+                    $($field.push(part.$field);)*
+                    $($($mean.push(part.$mean);)+)?
+                }
+                Self {
+                    $($field: $crate::Gather::<B>::join($field, weights),)*
+                    $($($mean: $crate::join_means::<B>($mean, weights),)+)?
+                }
+            }
+        }
+    };
+}

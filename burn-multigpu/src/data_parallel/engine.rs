@@ -4,7 +4,7 @@ use super::batch::{Batch, Gather};
 use super::grads;
 use super::local::Replica;
 use super::replica::{self, Model};
-use super::step::{Reduction, RunningStats, Step, StepOutput};
+use super::step::{Compression, Reduction, RunningStats, Step, StepOutput};
 use crate::collective::{DEFAULT_BUCKET_BYTES, Transfer};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
@@ -16,7 +16,7 @@ use burn::tensor::backend::{AutodiffBackend, Backend};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) type Inner<B> = <B as AutodiffBackend>::InnerBackend;
+pub(crate) type Inner<B> = <B as AutodiffBackend>::InnerBackend;
 
 /// The optimizer of an engine that has none: gradients are handed back instead.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +60,7 @@ pub struct DataParallel<B: AutodiffBackend, M, O = NoOptimizer> {
     pub(super) reduction: Reduction,
     pub(super) running_stats: RunningStats,
     pub(super) bucket_bytes: usize,
+    pub(super) compression: Compression,
     pub(super) seed: Option<u64>,
     /// Whether the model draws random numbers, once known.
     pub(super) draws: Option<bool>,
@@ -91,6 +92,7 @@ where
             reduction: Reduction::default(),
             running_stats: RunningStats::default(),
             bucket_bytes: DEFAULT_BUCKET_BYTES,
+            compression: Compression::default(),
             seed: None,
             draws: None,
             steps: 0,
@@ -120,6 +122,7 @@ where
             reduction: self.reduction,
             running_stats: self.running_stats,
             bucket_bytes: self.bucket_bytes,
+            compression: self.compression,
             seed: self.seed,
             draws: self.draws,
             steps: self.steps,
@@ -168,6 +171,13 @@ where
     #[must_use]
     pub fn bucket_bytes(mut self, bytes: usize) -> Self {
         self.bucket_bytes = bytes;
+        self
+    }
+
+    /// In which type gradients travel; as they are unless set.
+    #[must_use]
+    pub fn compression(mut self, compression: Compression) -> Self {
+        self.compression = compression;
         self
     }
 
@@ -313,6 +323,7 @@ where
     {
         let parts = cut::<Inner<B>, I>(batch, self.mesh.len())?;
         let function = Arc::new(function);
+        let weights: Vec<f64> = parts.iter().flatten().map(Batch::weight).collect();
         let jobs = parts.into_iter().enumerate().map(|(member, part)| {
             let (core, own, function) = (
                 self.mesh.core().clone(),
@@ -327,17 +338,8 @@ where
                 Ok(Some((member, output)))
             }
         });
-        let outputs = self.pool.run(jobs)?;
-        let core = self.mesh.core().clone();
-        self.pool
-            .submit(0, move || {
-                let outputs = outputs.into_iter().flatten();
-                let moved = outputs.map(|(member, output)| {
-                    output.to_device(&core.devices[0], core.transfers.path(member, 0))
-                });
-                Ok(T::join(moved.collect()))
-            })
-            .wait()
+        let outputs = self.pool.run(jobs)?.into_iter().flatten().collect();
+        join::<_, Inner<B>, T>(&self.mesh, &self.pool, outputs, weights)
     }
 
     pub(super) fn one_per_member<I: Batch<B>>(&self, batches: Vec<I>) -> Result<Vec<Option<I>>> {
@@ -383,8 +385,30 @@ where
     }
 }
 
+/// Joins outputs, given with the members that they come from, on the first member.
+pub(crate) fn join<B, G, T>(
+    mesh: &Mesh<B>,
+    pool: &WorkerPool,
+    outputs: Vec<(usize, T)>,
+    weights: Vec<f64>,
+) -> Result<T>
+where
+    B: Backend,
+    G: Backend<Device = B::Device>,
+    T: Gather<G>,
+{
+    let core = mesh.core().clone();
+    pool.submit(0, move || {
+        let moved = outputs.into_iter().map(|(member, output)| {
+            output.to_device(&core.devices[0], core.transfers.path(member, 0))
+        });
+        Ok(T::join(moved.collect(), &weights))
+    })
+    .wait()
+}
+
 /// Inputs and targets, and whatever else a batch consists of, have equally many items.
-fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
+pub(crate) fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
     let lengths = batch.lengths();
     if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err(Error::UnevenBatch { lengths });
@@ -393,7 +417,7 @@ fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
 }
 
 /// A part for each member; the last members get none when there are fewer items than members.
-pub(super) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<Vec<Option<I>>> {
+pub(crate) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<Vec<Option<I>>> {
     check_lengths(&batch)?;
     let items = batch.items();
     if items == 0 {
@@ -415,7 +439,7 @@ pub(super) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<V
 }
 
 /// A copy of the model for each member, made on the members' threads.
-fn copies<B, M>(mesh: &Mesh<Inner<B>>, pool: &WorkerPool, model: M) -> Result<Vec<Model<M>>>
+pub(crate) fn copies<B, M>(mesh: &Mesh<Inner<B>>, pool: &WorkerPool, model: M) -> Result<Vec<Model<M>>>
 where
     B: AutodiffBackend,
     M: AutodiffModule<B> + 'static,

@@ -77,6 +77,7 @@ pub(crate) struct Draws {
 pub(crate) struct Forward<B: AutodiffBackend, T> {
     step: Step<B, T>,
     items: usize,
+    weight: f64,
     /// Whether the forward pass drew random numbers, if that was asked.
     pub(crate) drew: Option<bool>,
 }
@@ -106,7 +107,7 @@ where
     I: Batch<B>,
 {
     replica.update(|model| (replica::fresh_leaves(model), ()))?;
-    let items = batch.items();
+    let (items, weight) = (batch.items(), batch.weight());
     let batch = batch.to_device(device, transfer);
     // Burn's generators are global to the process, so seeding sets the stream of whoever draws
     // next; the engine lets only one replica draw at a time.
@@ -124,7 +125,12 @@ where
         return Err(Error::LossShape { elements });
     }
     let drew = untouched.map(|untouched| first_draw::<B>(device) != untouched);
-    Ok(Forward { step, items, drew })
+    Ok(Forward {
+        step,
+        items,
+        weight,
+        drew,
+    })
 }
 
 /// The next numbers of the backend's generator.
@@ -144,21 +150,21 @@ where
     B: AutodiffBackend,
     M: AutodiffModule<B>,
 {
-    let Forward { step, items, .. } = forward;
+    let Forward {
+        step,
+        items,
+        weight,
+        ..
+    } = forward;
     let loss = step.loss.clone().inner();
     let gradients = step.loss.backward();
     replica.with(|Model { module: model, .. }| {
         let grads = grads::take(model, GradientsParams::from_grads(gradients, model))?;
-        let states = if states.is_empty() {
-            Vec::new()
-        } else {
-            replica::sync_states(model);
-            replica::get_floats(model, states)
-        };
+        let states = replica::take_states(model, states);
         Ok(Local {
             loss,
             output: step.output,
-            weight: step.weight.unwrap_or(items as f64),
+            weight: step.weight.unwrap_or(weight),
             items,
             grads,
             states,

@@ -5,6 +5,7 @@
 //! | `engine` | [`DataParallel`]: the replicas, their threads and the order of a step |
 //! | `run` | the phases of a step, and `train_step` |
 //! | `local` | what one replica does in a step: forward, backward, update |
+//! | `reduce` | what the replicas exchange: gradients and running statistics |
 //! | `step` | what the user's closure returns and what a step returns |
 //! | `batch` | how batches are cut, moved and joined |
 //! | `replica` | copies of a module, fresh leaves, running statistics |
@@ -14,10 +15,24 @@ mod batch;
 mod engine;
 mod grads;
 mod local;
+mod reduce;
 mod replica;
 mod run;
 mod step;
 
-pub use batch::{Batch, Gather};
+pub use batch::{Batch, Gather, join_means};
 pub use engine::{DataParallel, NoOptimizer};
-pub use step::{Reduction, RunningStats, Step, StepOutput};
+pub use step::{Compression, Reduction, RunningStats, Step, StepOutput};
+
+/// What the training plugin shares with this engine.
+#[cfg(feature = "train")]
+pub(crate) mod parts {
+    pub(crate) use super::engine::{Inner, check_lengths, copies, cut, join};
+    pub(crate) use super::grads::{GradList, put, take};
+    pub(crate) use super::local::Replica;
+    pub(crate) use super::reduce::{Reducer, States, To};
+    pub(crate) use super::replica::{
+        Model, apply_states, copy_record, fresh_leaves, running_states, take_states,
+    };
+    pub(crate) use super::run::PerMember;
+}

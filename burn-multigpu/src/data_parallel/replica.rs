@@ -1,9 +1,11 @@
 //! Copies of a module, fresh leaves, running statistics.
 
 use crate::collective::Transfer;
+use crate::error::{Error, Result};
 use burn::module::{
     AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param, ParamId, ParamMapper,
 };
+use burn::record::{BinBytesRecorder, DoublePrecisionSettings, Record, Recorder};
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{BasicOps, Bool, Int, Tensor, TensorPrimitive};
 use burn_backend::ops::FloatTensorOps;
@@ -207,6 +209,24 @@ pub(crate) fn fresh_leaves<B: AutodiffBackend, M: AutodiffModule<B>>(model: Mode
     Model { module, tied }
 }
 
+/// A record on another member's device that shares no memory with the first, by way of bytes: the
+/// one path that every record has.
+pub(crate) fn copy_record<B: Backend, R: Record<B>>(
+    record: R,
+    member: usize,
+    device: &B::Device,
+) -> Result<R> {
+    let recorder = BinBytesRecorder::<DoublePrecisionSettings>::new();
+    recorder
+        .record(record, ())
+        .and_then(|bytes| recorder.load(bytes, device))
+        .map_err(|error| Error::Worker {
+            member,
+            device: format!("{device:?}"),
+            cause: format!("the optimizer's state could not be copied: {error}"),
+        })
+}
+
 /// The ids of the module's running statistics, in visiting order.
 ///
 /// They are visited like frozen parameters. What sets them apart is that they live in shared memory:
@@ -240,10 +260,27 @@ pub(crate) fn running_states<B: AutodiffBackend, M: AutodiffModule<B>>(module: &
     changed
 }
 
-/// Brings running statistics up to date with what the forward pass left for later.
-pub(crate) fn sync_states<B: AutodiffBackend, M: AutodiffModule<B>>(module: &M) {
+/// The running statistics, brought up to date with what the forward pass left for later.
+pub(crate) fn take_states<B: AutodiffBackend, M: AutodiffModule<B>>(
+    module: &M,
+    ids: &[ParamId],
+) -> Vec<FloatTensor<B::InnerBackend>> {
+    if ids.is_empty() {
+        return Vec::new();
+    }
     // `valid` is what makes Burn's `RunningState` take in pending updates.
     let _ = module.valid();
+    get_floats(module, ids)
+}
+
+/// Gives a replica the reduced running statistics, which all clones of a module share.
+pub(crate) fn apply_states<B: AutodiffBackend, M: AutodiffModule<B>>(
+    module: &M,
+    ids: &[ParamId],
+    values: Vec<FloatTensor<B::InnerBackend>>,
+) {
+    let values = ids.iter().copied().zip(values).collect();
+    set_floats::<B, M>(module.clone(), values);
 }
 
 /// The values of the given float parameters, in visiting order.

@@ -1,31 +1,27 @@
 //! The phases of a step: forward and backward on all replicas, reduction, update.
 
 use super::batch::Batch;
-use super::engine::{DataParallel, Inner, cut};
+use super::engine::{DataParallel, cut};
 use super::grads::{self, GradList};
 use super::local::{self, Draws, Forward, Local};
 use super::replica::{self, Model};
-use super::step::{RunningStats, Step, StepOutput};
-use crate::collective::{Input, all_reduce_primitives};
+use super::reduce::{Reducer, States, To};
+use super::step::{Step, StepOutput};
 use crate::error::{Error, Result};
 use crate::worker::wait_all;
 use burn::module::AutodiffModule;
 use burn::optim::{LearningRate, Optimizer};
-use burn::record::{BinBytesRecorder, DoublePrecisionSettings, Record, Recorder};
 use burn::tensor::backend::AutodiffBackend;
-use burn_backend::TensorMetadata;
-use burn_backend::ops::FloatTensorOps;
-use burn_backend::tensor::FloatTensor;
 use std::sync::Arc;
 
 /// Tensors for each member that gets them.
-pub(super) type PerMember<T> = Vec<Option<T>>;
+pub(crate) type PerMember<T> = Vec<Option<T>>;
 
 /// What a step leads to: the output, and by member the reduced gradients and running statistics.
 pub(super) type Computed<B, T> = (
     StepOutput<B, T>,
     PerMember<GradList<B>>,
-    PerMember<Vec<FloatTensor<Inner<B>>>>,
+    PerMember<States<B>>,
 );
 
 impl<B, M, O> DataParallel<B, M, O>
@@ -60,11 +56,13 @@ where
         let grads = locals
             .iter_mut()
             .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.grads)));
-        let grads = self.reduce_grads(grads.collect(), &factors, to)?;
+        let grads = self.reducer().grads(grads.collect(), &factors, To::Members(to))?;
         let states = locals
             .iter_mut()
             .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.states)));
-        let states = self.reduce_states(states.collect(), &items)?;
+        let states = self
+            .reducer()
+            .states(states.collect(), &items, self.running_stats)?;
 
         let mut output = StepOutput {
             outputs: Vec::new(),
@@ -153,114 +151,23 @@ where
         Ok(locals)
     }
 
-    /// The gradients of the whole batch. A parameter without a gradient counts as zero where
-    /// another replica has one, and has none where none has.
-    fn reduce_grads(
-        &self,
-        lists: PerMember<GradList<B>>,
-        factors: &[f64],
-        to: &[usize],
-    ) -> Result<PerMember<GradList<B>>> {
-        let slots = lists.iter().flatten().map(Vec::len).max().unwrap_or(0);
-        if self.mesh.len() == 1 {
-            // The factor of a single part is 1.
-            return Ok(lists);
+    fn reducer(&self) -> Reducer<'_, B> {
+        Reducer {
+            mesh: &self.mesh,
+            pool: &self.pool,
+            bucket_bytes: self.bucket_bytes,
+            compression: self.compression,
         }
-        // For each parameter that has a gradient somewhere, one of them as the pattern for zeros.
-        let patterns: Vec<_> = (0..slots)
-            .filter_map(|slot| {
-                let grad = lists
-                    .iter()
-                    .flatten()
-                    .find_map(|list| list.get(slot)?.as_ref())?;
-                Some((slot, grad.shape(), grad.dtype()))
-            })
-            .collect();
-        let mut factors = factors.iter();
-        let inputs = lists
-            .into_iter()
-            .enumerate()
-            .map(|(member, list)| {
-                let mut list = list?;
-                let weight = *factors.next()?;
-                if weight == 0.0 {
-                    // Counts for nothing, also where it is NaN, as a mean over no token is.
-                    return None;
-                }
-                let device = &self.mesh.devices()[member];
-                let tensors = patterns
-                    .iter()
-                    .map(|(slot, shape, dtype)| {
-                        list.get_mut(*slot)
-                            .and_then(Option::take)
-                            .unwrap_or_else(|| {
-                                Inner::<B>::float_zeros(shape.clone(), device, (*dtype).into())
-                            })
-                    })
-                    .collect();
-                Some(Input { weight, tensors })
-            })
-            .collect();
-        let reduced =
-            all_reduce_primitives(self.mesh.core(), &self.pool, inputs, self.bucket_bytes, to)?;
-        Ok(reduced
-            .into_iter()
-            .map(|tensors| {
-                let mut list: GradList<B> = (0..slots).map(|_| None).collect();
-                for ((slot, ..), tensor) in patterns.iter().zip(tensors?) {
-                    list[*slot] = Some(tensor);
-                }
-                Some(list)
-            })
-            .collect())
-    }
-
-    fn reduce_states(
-        &self,
-        lists: PerMember<Vec<FloatTensor<Inner<B>>>>,
-        items: &[usize],
-    ) -> Result<PerMember<Vec<FloatTensor<Inner<B>>>>> {
-        let members = self.mesh.len();
-        if self.states.is_empty() || members == 1 || self.running_stats == RunningStats::Local {
-            return Ok((0..members).map(|_| None).collect());
-        }
-        let total: usize = items.iter().sum();
-        let mut items = items.iter();
-        let mut first = true;
-        let inputs = lists
-            .into_iter()
-            .map(|list| {
-                let tensors = list?;
-                let items = *items.next()?;
-                let is_first = std::mem::take(&mut first);
-                let weight = match self.running_stats {
-                    RunningStats::Mean => items as f64 / total as f64,
-                    RunningStats::First if is_first => 1.0,
-                    RunningStats::First | RunningStats::Local => return None,
-                };
-                Some(Input { weight, tensors })
-            })
-            .collect();
-        let all: Vec<usize> = (0..members).collect();
-        all_reduce_primitives(
-            self.mesh.core(),
-            &self.pool,
-            inputs,
-            self.bucket_bytes,
-            &all,
-        )
     }
 
     /// Gives the replicas the reduced running statistics.
-    pub(super) fn apply_states(&self, states: PerMember<Vec<FloatTensor<Inner<B>>>>) -> Result<()> {
+    pub(super) fn apply_states(&self, states: PerMember<States<B>>) -> Result<()> {
         let jobs = states.into_iter().enumerate().map(|(member, values)| {
             let (own, ids) = (self.replicas[member].clone(), self.states.clone());
             move || {
                 let Some(values) = values else { return Ok(()) };
                 own.with(|model| {
-                    // Running statistics are shared by all clones of a module.
-                    let values = ids.iter().copied().zip(values).collect();
-                    replica::set_floats::<B, M>(model.module.clone(), values);
+                    replica::apply_states::<B, M>(&model.module, &ids, values);
                     Ok(())
                 })
             }
@@ -400,7 +307,10 @@ where
         for member in 1..self.mesh.len() {
             let loaded = self
                 .optimizer_record()
-                .and_then(|record| self.copy_record(record, member))
+                .and_then(|record| {
+                    let device = &self.mesh.devices()[member];
+                    replica::copy_record::<B, _>(record, member, device)
+                })
                 .and_then(|record| {
                     self.optimizers[member].update(|optimizer| (optimizer.load_record(record), ()))
                 });
@@ -410,21 +320,6 @@ where
             }
         }
         Ok(())
-    }
-
-    /// A record on another member's device that shares no memory with the first, by way of bytes:
-    /// the one path that every record has.
-    fn copy_record<R: Record<B>>(&self, record: R, member: usize) -> Result<R> {
-        let recorder = BinBytesRecorder::<DoublePrecisionSettings>::new();
-        let device = &self.mesh.devices()[member];
-        recorder
-            .record(record, ())
-            .and_then(|bytes| recorder.load(bytes, device))
-            .map_err(|error| Error::Worker {
-                member,
-                device: format!("{device:?}"),
-                cause: format!("the optimizer's state could not be copied: {error}"),
-            })
     }
 }
 

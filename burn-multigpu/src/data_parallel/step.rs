@@ -2,7 +2,7 @@
 
 use crate::collective::device_error;
 use crate::error::{Error, Result};
-use burn::tensor::Tensor;
+use burn::tensor::{FloatDType, Tensor};
 use burn::tensor::backend::AutodiffBackend;
 
 /// What one replica computed from its part of the batch: a loss to differentiate, and anything else
@@ -36,7 +36,8 @@ impl<B: AutodiffBackend, T> Step<B, T> {
         }
     }
 
-    /// How much this part counts in the mean, instead of its number of items: for a loss that is a
+    /// How much this part counts in the mean, instead of its
+    /// [`weight`](super::Batch::weight) as a batch: for a loss that is a
     /// mean over tokens, the number of tokens. It plays no part under [`Reduction::Sum`].
     pub fn weight(mut self, weight: f64) -> Self {
         self.weight = Some(weight);
@@ -85,6 +86,32 @@ pub enum RunningStats {
     First,
     /// Each replica keeps its own: nothing is exchanged, and replicas differ.
     Local,
+}
+
+/// In which type gradients travel between members of a mesh.
+///
+/// Sums are accumulated in f32 in any case, and members get the same bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// As they are: the result is that of a single device but for the order of a sum.
+    #[default]
+    None,
+    /// As f16: half the bytes of f32. Each gradient is rounded to 11 bits (a relative error of up to
+    /// 2^-11) before and after the sum, what is below 6e-8 is lost, and what is above 65504 becomes
+    /// infinite: for losses that are scaled.
+    F16,
+    /// As bf16: half the bytes of f32 with its range, and 8 bits (a relative error of up to 2^-8).
+    Bf16,
+}
+
+impl Compression {
+    pub(crate) fn dtype(self) -> Option<FloatDType> {
+        match self {
+            Compression::None => None,
+            Compression::F16 => Some(FloatDType::F16),
+            Compression::Bf16 => Some(FloatDType::BF16),
+        }
+    }
 }
 
 /// The outcome of a step over the whole batch.

@@ -2,6 +2,7 @@
 //! and parameters agree to 1e-9.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod learner;
 mod programs;
 mod training;
 

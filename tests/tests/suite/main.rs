@@ -8,6 +8,7 @@ mod decorator;
 mod device;
 mod engine;
 mod failures;
+mod learner;
 mod mixed;
 mod randomness;
 mod verify;
