@@ -1,6 +1,8 @@
 //! A model for burn-train's `Learner`, its data, and what is kept of a training.
 #![allow(clippy::unwrap_used)]
 
+use crate::compare;
+use crate::models::Cnn;
 use burn::data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher};
 use burn::data::dataset::Dataset;
 use burn::lr_scheduler::LrScheduler;
@@ -24,8 +26,6 @@ use burn::train::{
     ClassificationOutput, InferenceStep, LearningComponentsMarker, SupervisedTraining, TrainOutput,
     TrainStep,
 };
-use crate::compare;
-use crate::models::Cnn;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -227,6 +227,21 @@ where
     let train = loader::<B>(Images::new(53, 1), 10, Some(5), 0, device);
     let inner = &valid_device::<B>(device);
     let valid = loader::<B::InnerBackend>(Images::new(17, 2), 7, None, 0, inner);
+    training_on(dir, epochs, train, valid)
+}
+
+/// A training with metrics and checkpoints, and what its metrics will be.
+pub fn training_on<B, LR, O>(
+    dir: &Path,
+    epochs: usize,
+    train: Arc<dyn DataLoader<B, ImageBatch<B>>>,
+    valid: Arc<dyn DataLoader<B::InnerBackend, ImageBatch<B::InnerBackend>>>,
+) -> (SupervisedTraining<Components<B, LR, O>>, Metrics)
+where
+    B: AutodiffBackend,
+    LR: LrScheduler + 'static,
+    O: Optimizer<Trainee<B>, B> + 'static,
+{
     let metrics = Metrics::default();
     let training = SupervisedTraining::new(dir, train, valid)
         .metrics((

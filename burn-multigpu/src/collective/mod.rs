@@ -43,8 +43,8 @@ pub(crate) use exchange::{
     Held, Input, all_reduce_primitives, pack_member, sum_member, unpack_member,
 };
 pub(crate) use layout::Plan as BucketPlan;
-pub(crate) use owned::{own_reduce, share_owned};
 pub(crate) use ops::{CollectiveOps, device_error, read, select};
+pub(crate) use owned::{own_reduce, share_owned};
 pub(crate) use stats::Counters;
 
 /// The size that a bucket is filled to unless another is asked for: 25 MB, as in PyTorch's

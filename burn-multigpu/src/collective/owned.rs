@@ -53,9 +53,9 @@ pub(crate) fn own_reduce<B: Backend>(
                 let (tensors, pieces) = owned_by(bucket, member);
                 let own: Vec<Shape> = tensors.iter().map(|t| shapes[*t].clone()).collect();
                 let device = &core.devices[member];
-                let parts =
-                    core.ops
-                        .unpack(device, bucket.dtype, vec![buffer], &[pieces], &own)?;
+                let parts = core
+                    .ops
+                    .unpack(device, bucket.dtype, vec![buffer], &[pieces], &own)?;
                 for (tensor, part) in tensors.into_iter().zip(parts) {
                     list[tensor] = Some(part);
                 }

@@ -28,7 +28,8 @@ pub trait Batch<B: Backend>: Send + Sized + 'static {
     /// [`items`](Batch::items).
     fn split(self, sizes: &[usize]) -> Vec<Self>;
 
-    /// Takes a part to a member's device; runs on that member's thread.
+    /// Takes a part to a member's device. [`DataParallel`](super::DataParallel) does it on that
+    /// member's thread, and the training strategy ahead of the step, on the thread that loads.
     fn to_device(self, device: &B::Device, transfer: Transfer) -> Self;
 }
 

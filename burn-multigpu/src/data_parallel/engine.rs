@@ -439,7 +439,11 @@ pub(crate) fn cut<B: Backend, I: Batch<B>>(batch: I, members: usize) -> Result<V
 }
 
 /// A copy of the model for each member, made on the members' threads.
-pub(crate) fn copies<B, M>(mesh: &Mesh<Inner<B>>, pool: &WorkerPool, model: M) -> Result<Vec<Model<M>>>
+pub(crate) fn copies<B, M>(
+    mesh: &Mesh<Inner<B>>,
+    pool: &WorkerPool,
+    model: M,
+) -> Result<Vec<Model<M>>>
 where
     B: AutodiffBackend,
     M: AutodiffModule<B> + 'static,

@@ -64,7 +64,7 @@ impl<B: AutodiffBackend> Reducer<'_, B> {
         let dtypes: Vec<DType> = patterns.iter().map(|(.., dtype)| *dtype).collect();
         let inputs = self.compress(inputs, &dtypes)?;
         let core = self.mesh.core();
-        let reduced: PerMember<Vec<Option<FloatTensor<Inner<B>>>>> = match to {
+        let reduced: PerMember<GradList<B>> = match to {
             To::Members(members) => {
                 let all =
                     all_reduce_primitives(core, self.pool, inputs, self.bucket_bytes, members)?;
@@ -162,9 +162,9 @@ impl<B: AutodiffBackend> Reducer<'_, B> {
     /// Casts what arrived back to the gradients' own types.
     fn expand(
         &self,
-        lists: PerMember<Vec<Option<FloatTensor<Inner<B>>>>>,
+        lists: PerMember<GradList<B>>,
         dtypes: &[DType],
-    ) -> Result<PerMember<Vec<Option<FloatTensor<Inner<B>>>>>> {
+    ) -> Result<PerMember<GradList<B>>> {
         if self.compression == Compression::None {
             return Ok(lists);
         }
@@ -227,6 +227,12 @@ impl<B: AutodiffBackend> Reducer<'_, B> {
         lists: Vec<GradList<B>>,
         owners: &[usize],
     ) -> Result<Vec<States<B>>> {
-        share_owned(self.mesh.core(), self.pool, lists, self.bucket_bytes, owners)
+        share_owned(
+            self.mesh.core(),
+            self.pool,
+            lists,
+            self.bucket_bytes,
+            owners,
+        )
     }
 }

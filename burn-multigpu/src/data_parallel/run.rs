@@ -4,8 +4,8 @@ use super::batch::Batch;
 use super::engine::{DataParallel, cut};
 use super::grads::{self, GradList};
 use super::local::{self, Draws, Forward, Local};
-use super::replica::{self, Model};
 use super::reduce::{Reducer, States, To};
+use super::replica::{self, Model};
 use super::step::{Step, StepOutput};
 use crate::error::{Error, Result};
 use crate::worker::wait_all;
@@ -56,7 +56,9 @@ where
         let grads = locals
             .iter_mut()
             .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.grads)));
-        let grads = self.reducer().grads(grads.collect(), &factors, To::Members(to))?;
+        let grads = self
+            .reducer()
+            .grads(grads.collect(), &factors, To::Members(to))?;
         let states = locals
             .iter_mut()
             .map(|l| l.as_mut().map(|l| std::mem::take(&mut l.states)));

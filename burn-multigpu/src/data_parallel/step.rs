@@ -2,8 +2,8 @@
 
 use crate::collective::device_error;
 use crate::error::{Error, Result};
-use burn::tensor::{FloatDType, Tensor};
 use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::{FloatDType, Tensor};
 
 /// What one replica computed from its part of the batch: a loss to differentiate, and anything else
 /// that the caller wants to see.

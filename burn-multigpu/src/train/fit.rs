@@ -114,10 +114,9 @@ where
             iteration += 1;
             let progress = batch.progress.clone();
             let update = iteration % accumulation == 0;
-            let (item, rate) = self
-                .replicas
-                .train_step(batch, accumulation > 1, update)?;
-            let item = TrainingItem::new(item, progress, global.clone(), Some(iteration), Some(rate));
+            let (item, rate) = self.replicas.train_step(batch, accumulation > 1, update)?;
+            let item =
+                TrainingItem::new(item, progress, global.clone(), Some(iteration), Some(rate));
             processor.process_train(LearnerEvent::ProcessedItem(item));
             if stopped() {
                 break;

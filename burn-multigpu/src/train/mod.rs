@@ -8,11 +8,13 @@
 //! | `replicas` | a step over all members: forward and backward, reduction, update |
 //! | `member` | what one member keeps and does |
 //! | `loader` | the thread that loads batches, cuts them and uploads the parts ahead of the step |
+//! | `host` | batches that stay on the host until their parts are known |
 //! | `placement` | which member keeps which optimizer state |
 //! | `records` | the state of a learner's optimizer, taken out, cut and joined |
 //! | `outputs` | burn-train's own outputs, joined over the members |
 
 mod fit;
+mod host;
 mod loader;
 mod member;
 mod outputs;
@@ -21,6 +23,7 @@ mod records;
 mod replicas;
 mod strategy;
 
+pub use host::{HostBatch, HostBatcher};
 pub use placement::OptimizerPlacement;
 pub use records::StatePerParameter;
 pub use strategy::{LoaderBatch, MultiGpuStrategy};

@@ -25,7 +25,9 @@ pub(super) fn owners(sizes: &[usize], members: usize) -> Vec<usize> {
     let mut loads = vec![0usize; members];
     let mut owners = vec![0; sizes.len()];
     for tensor in order {
-        let least = (0..members).min_by_key(|member| loads[*member]).unwrap_or(0);
+        let least = (0..members)
+            .min_by_key(|member| loads[*member])
+            .unwrap_or(0);
         owners[tensor] = least;
         loads[least] += sizes[tensor];
     }

@@ -102,7 +102,9 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
             })?;
             if let Some(record) = kept {
                 own.update(|mut own| {
-                    own.learner.as_mut().map(|learner| learner.load_optim(record));
+                    if let Some(learner) = own.learner.as_mut() {
+                        learner.load_optim(record);
+                    }
                     (own, ())
                 })?;
             }
@@ -172,8 +174,7 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
         }
         let outputs = locals.into_iter().enumerate();
         let outputs = outputs.filter_map(|(member, local)| Some((member, local?.output)));
-        let joined =
-            join::<_, LC::Backend, _>(&self.mesh, &self.pool, outputs.collect(), weights)?;
+        let joined = join::<_, LC::Backend, _>(&self.mesh, &self.pool, outputs.collect(), weights)?;
         Ok((joined, rate))
     }
 
@@ -211,11 +212,7 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
         self.pool.run(jobs).map(|_| ())
     }
 
-    fn update(
-        &self,
-        grads: PerMember<GradList<LC::Backend>>,
-        factors: &[f64],
-    ) -> Result<()> {
+    fn update(&self, grads: PerMember<GradList<LC::Backend>>, factors: &[f64]) -> Result<()> {
         let all: Vec<usize> = (0..self.mesh.len()).collect();
         let to = match &self.owners {
             None => To::Members(&all),
@@ -241,18 +238,18 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
     }
 
     /// Gives every member the parameters that their owners have updated.
-    fn share(
-        &self,
-        updated: PerMember<GradList<LC::Backend>>,
-        owners: &[usize],
-    ) -> Result<()> {
+    fn share(&self, updated: PerMember<GradList<LC::Backend>>, owners: &[usize]) -> Result<()> {
         let slots = owners.len();
         let mut updated: Vec<_> = updated
             .into_iter()
             .map(|list| list.unwrap_or_else(|| (0..slots).map(|_| None).collect()))
             .collect();
         let changed: Vec<usize> = (0..slots)
-            .filter(|slot| updated[owners[*slot]].get(*slot).is_some_and(Option::is_some))
+            .filter(|slot| {
+                updated[owners[*slot]]
+                    .get(*slot)
+                    .is_some_and(Option::is_some)
+            })
             .collect();
         let lists = updated
             .iter_mut()
@@ -275,10 +272,7 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
     }
 
     /// The joined output of the validation model for a batch.
-    pub(super) fn valid_step(
-        &self,
-        batch: Loaded<ValidInput<LC>>,
-    ) -> Result<ValidOutput<LC>>
+    pub(super) fn valid_step(&self, batch: Loaded<ValidInput<LC>>) -> Result<ValidOutput<LC>>
     where
         ValidInput<LC>: Batch<MemberBackend<LC>>,
         ValidOutput<LC>: Gather<MemberBackend<LC>>,
@@ -355,9 +349,10 @@ fn place<LC: LearningComponentsTypes>(
             Ok(Some(vec![0; parameters.len()]))
         }
         OptimizerPlacement::Sharded if !reachable => Err(Error::Placement {
-            reason: "it needs direct copies between the devices, which CUDA has with NCCL; install \
+            reason:
+                "it needs direct copies between the devices, which CUDA has with NCCL; install \
                      it, or use OptimizerPlacement::Replicated"
-                .to_string(),
+                    .to_string(),
         }),
         OptimizerPlacement::Sharded => {
             check_mappers::<LC>(learner)?;

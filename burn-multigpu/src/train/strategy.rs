@@ -9,9 +9,9 @@ use crate::data_parallel::{Batch, Compression, Gather, Reduction, RunningStats};
 use crate::error::{Error, Result};
 use crate::mesh::{Mesh, MeshBackend};
 use burn::train::{
-    Learner, LearnerOptimizerRecord, LearningComponentsTypes, LearningResult, SupervisedLearningStrategy, SupervisedTraining,
-    SupervisedTrainingEventProcessor, TrainLoader, TrainingComponents, TrainingModel,
-    TrainingStrategy, ValidLoader,
+    Learner, LearnerOptimizerRecord, LearningComponentsTypes, LearningResult,
+    SupervisedLearningStrategy, SupervisedTraining, SupervisedTrainingEventProcessor, TrainLoader,
+    TrainingComponents, TrainingModel, TrainingStrategy, ValidLoader,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -213,7 +213,10 @@ where
         let failure = self.failure.clone();
         let training = training.with_training_strategy(self.into());
         catch_unwind(AssertUnwindSafe(|| training.launch(learner))).or_else(|panic| {
-            let error = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let error = failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             match error {
                 Some(error) => Err(error),
                 None => resume_unwind(panic),

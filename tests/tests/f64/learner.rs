@@ -6,17 +6,17 @@ use crate::BOUND;
 use burn::backend::{Autodiff, Flex};
 use burn::grad_clipping::GradientClippingConfig;
 use burn::lr_scheduler::LrScheduler;
-use burn::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::lr_scheduler::constant::ConstantLr;
+use burn::lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{AdamConfig, Optimizer, SgdConfig};
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{DType, Tensor, TensorData, set_default_dtypes};
 use burn::train::{ExecutionStrategy, Learner, LearnerOptimizerRecord, TrainingStrategy};
-use burn_multigpu::train::StatePerParameter;
+use burn_multigpu::train::{LoaderBatch, StatePerParameter};
 use burn_multigpu::{Compression, Mesh, MultiGpu, MultiGpuStrategy, OptimizerPlacement};
-use burn_multigpu_tests::trainee::{Components, Trainee, training};
+use burn_multigpu_tests::trainee::{Components, Images, Trainee, loader, training, training_on};
 use burn_multigpu_tests::{compare, use_f64};
 
 type B = Autodiff<Flex>;
@@ -66,7 +66,9 @@ where
 fn differ(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     assert_eq!(a.len(), b.len());
     let pairs = a.iter().zip(b);
-    pairs.map(|(a, b)| compare::difference(a, b)).fold(0.0, f64::max)
+    pairs
+        .map(|(a, b)| compare::difference(a, b))
+        .fold(0.0, f64::max)
 }
 
 /// Every metric value at its place, and the end.
@@ -106,7 +108,14 @@ where
     let model = Trainee::<B>::new(false, &device);
     let go = |strategy: TrainingStrategy<LC<LR, O>>| {
         let (optimizer, scheduler) = (optimizer.clone(), scheduler.clone());
-        run(model.clone(), optimizer, scheduler, accumulation, strategy, &device)
+        run(
+            model.clone(),
+            optimizer,
+            scheduler,
+            accumulation,
+            strategy,
+            &device,
+        )
     };
     let one = go(ExecutionStrategy::single(device).into());
     assert_eq!(one.updates.len(), 2 * (6 / accumulation.unwrap_or(1)));
@@ -124,7 +133,9 @@ where
 
 #[test]
 fn adam_with_a_scheduler() {
-    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 7).init().unwrap();
+    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 7)
+        .init()
+        .unwrap();
     is_one_device(AdamConfig::new().init(), scheduler, None);
 }
 
@@ -148,7 +159,9 @@ fn momentum_with_clipping_by_value() {
 
 #[test]
 fn momentum_with_accumulation_and_a_scheduler() {
-    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 7).init().unwrap();
+    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 7)
+        .init()
+        .unwrap();
     is_one_device(momentum().init(), scheduler, Some(3));
 }
 
@@ -162,14 +175,28 @@ fn the_decorator_under_the_single_device_strategy() {
     // Before the first training, which moves the running statistics that clones share.
     let values = compare::params(&model);
     let strategy = ExecutionStrategy::single(device);
-    let one = run(model, AdamConfig::new().init(), ConstantLr::new(0.01), Some(2), strategy, &device);
+    let one = run(
+        model,
+        AdamConfig::new().init(),
+        ConstantLr::new(0.01),
+        Some(2),
+        strategy,
+        &device,
+    );
     for spec in ["flex:0", "flex:0-2"] {
         let mesh = Mesh::<Flex>::open(spec).unwrap();
         let on_mesh = mesh.device();
         set_default_dtypes::<MultiGpu<Flex>>(&on_mesh, DType::F64, DType::I64).unwrap();
         let copy = with_values::<Autodiff<MultiGpu<Flex>>>(values.clone(), &on_mesh);
         let strategy = ExecutionStrategy::single(on_mesh.clone());
-        let other = run(copy, AdamConfig::new().init(), ConstantLr::new(0.01), Some(2), strategy, &on_mesh);
+        let other = run(
+            copy,
+            AdamConfig::new().init(),
+            ConstantLr::new(0.01),
+            Some(2),
+            strategy,
+            &on_mesh,
+        );
         assert_same_values(&one, &other, BOUND, spec);
         assert_same_updates(&one, &other, 1, spec);
     }
@@ -200,15 +227,64 @@ fn compression_rounds_and_no_more() {
     let device = Default::default();
     let model = Trainee::<B>::new(false, &device);
     let go = |strategy: TrainingStrategy<LC<ConstantLr, _>>| {
-        run(model.clone(), momentum().init(), ConstantLr::new(0.01), None, strategy, &device)
+        run(
+            model.clone(),
+            momentum().init(),
+            ConstantLr::new(0.01),
+            None,
+            strategy,
+            &device,
+        )
     };
     let one = go(ExecutionStrategy::single(device).into());
     let mesh = Mesh::<Flex>::from_devices(vec![device; 3]).unwrap();
     // Rounded twice to 11 and 8 bits, over 12 updates whose sum is below a tenth of a parameter.
-    for (compression, bound) in [(Compression::F16, 2f64.powi(-11)), (Compression::Bf16, 2f64.powi(-8))] {
+    for (compression, bound) in [
+        (Compression::F16, 2f64.powi(-11)),
+        (Compression::Bf16, 2f64.powi(-8)),
+    ] {
         let strategy = MultiGpuStrategy::new(&mesh).compression(compression);
         let compressed = go(strategy.into());
         let worst = differ(&one.end, &compressed.end);
         assert!(worst > 1e-7 && worst < bound, "{compression:?}: {worst:e}");
     }
+}
+
+/// A batch of the loader for each member is a batch that is as many times as large.
+#[test]
+fn one_batch_for_each_member() {
+    use_f64();
+    let device = Default::default();
+    let model = Trainee::<B>::new(false, &device);
+    let go = |batch: usize, strategy: TrainingStrategy<LC<ConstantLr, _>>| {
+        let (model, updates) = model.clone().watched();
+        let dir = tempfile::tempdir().unwrap();
+        let train = loader::<B>(Images::new(53, 1), batch, None, 0, &device);
+        let valid = loader::<Flex>(Images::new(17, 2), batch, None, 0, &device);
+        let (training, metrics) = training_on(dir.path(), 1, train, valid);
+        let learner = Learner::new(model, momentum().init(), ConstantLr::new(0.05));
+        let result = training.with_training_strategy(strategy).launch(learner);
+        let end = compare::params(&result.model).into_iter();
+        Run {
+            updates: updates.take(),
+            metrics: metrics.take(),
+            end: end.map(|(_, values)| values).collect(),
+        }
+    };
+    let one = go(12, ExecutionStrategy::single(device).into());
+    let mesh = Mesh::<Flex>::from_devices(vec![device; 3]).unwrap();
+    let strategy = MultiGpuStrategy::new(&mesh).loader_batch(LoaderBatch::PerMember);
+    let other = go(4, strategy.into());
+    // 4 batches of 12 and one of 5, of which the third member has none.
+    assert_eq!(one.updates.len(), 5);
+    assert_same_updates(&one, &other, 3, "per member");
+    let losses = |run: &Run| -> Vec<f64> {
+        let losses = run
+            .metrics
+            .iter()
+            .filter(|(place, _)| place.contains("Loss"));
+        losses.map(|(_, value)| *value).collect()
+    };
+    let difference = compare::difference(&losses(&one), &losses(&other));
+    assert!(difference < BOUND, "{difference:e}");
 }

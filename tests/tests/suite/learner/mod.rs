@@ -3,7 +3,9 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `resume` | checkpoints, killed trainings, early stopping, interruption |
+//! | `memory` | how much optimizer state each member keeps |
 //! | `failures` | data sets and models that fail |
 
 mod failures;
+mod memory;
 mod resume;

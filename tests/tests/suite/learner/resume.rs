@@ -24,7 +24,9 @@ type LC = Components<B, CosineAnnealingLrScheduler, O>;
 /// A learner of the model as it is. A clone would share its running statistics.
 fn learner(model: &Trainee<B>) -> Learner<LC> {
     let model = Trainee::from_inner(model.valid());
-    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 9).init().unwrap();
+    let scheduler = CosineAnnealingLrSchedulerConfig::new(0.02, 9)
+        .init()
+        .unwrap();
     Learner::new(model, AdamConfig::new().init(), scheduler)
 }
 
@@ -34,7 +36,9 @@ fn mesh() -> Mesh<Flex> {
 
 fn strategies() -> [(&'static str, fn() -> TrainingStrategy<LC>); 3] {
     [
-        ("one device", || ExecutionStrategy::single(Default::default()).into()),
+        ("one device", || {
+            ExecutionStrategy::single(Default::default()).into()
+        }),
         ("replicated", || MultiGpuStrategy::new(&mesh()).into()),
         ("sharded", || {
             MultiGpuStrategy::new(&mesh())
@@ -59,7 +63,11 @@ fn values(model: &impl burn::module::Module<Flex>) -> Vec<Vec<f64>> {
 struct Kill(Interrupter);
 
 impl EarlyStoppingStrategy for Kill {
-    fn should_stop(&mut self, epoch: usize, _: &burn::train::metric::store::EventStoreClient) -> bool {
+    fn should_stop(
+        &mut self,
+        epoch: usize,
+        _: &burn::train::metric::store::EventStoreClient,
+    ) -> bool {
         if epoch == 2 {
             self.0.stop(Some("killed"));
         }
@@ -75,16 +83,24 @@ fn a_killed_training_resumes_to_the_same_parameters() {
     for (what, strategy) in &strategies()[1..] {
         let whole = tempfile::tempdir().unwrap();
         let (training, _) = training_in(whole.path(), 3);
-        let whole = training.with_training_strategy(strategy()).launch(learner(&model));
+        let whole = training
+            .with_training_strategy(strategy())
+            .launch(learner(&model));
 
         let dir = tempfile::tempdir().unwrap();
         let (training, metrics) = training_in(dir.path(), 3);
         let interrupter = training.interrupter();
         let training = training.early_stopping(Kill(interrupter));
-        training.with_training_strategy(strategy()).launch(learner(&model));
+        training
+            .with_training_strategy(strategy())
+            .launch(learner(&model));
         let third = metrics.take();
         let third = third.iter().filter(|(place, _)| place.contains("epoch 3"));
-        assert_eq!(third.count(), 4, "{what}: killed after the first batch of the third epoch");
+        assert_eq!(
+            third.count(),
+            4,
+            "{what}: killed after the first batch of the third epoch"
+        );
 
         // A new process: nothing but the folder is left.
         let (training, _) = training_in(dir.path(), 3);
@@ -104,7 +120,9 @@ fn checkpoints_fit_any_number_of_devices() {
     let dir = tempfile::tempdir().unwrap();
     let (training, _) = training_in(dir.path(), 1);
     let (_, sharded) = strategies()[2];
-    training.with_training_strategy(sharded()).launch(learner(&model));
+    training
+        .with_training_strategy(sharded())
+        .launch(learner(&model));
     let mut ends = Vec::new();
     for (what, strategy) in strategies() {
         let copy = tempfile::tempdir().unwrap();
@@ -155,7 +173,9 @@ fn early_stopping_and_interruption_work() {
     let (training, metrics) = training_in(dir.path(), 9);
     let interrupter = Mutex::new(training.interrupter());
     interrupter.lock().unwrap().stop(Some("enough"));
-    MultiGpuStrategy::new(&mesh()).launch(training, learner(&model)).unwrap();
+    MultiGpuStrategy::new(&mesh())
+        .launch(training, learner(&model))
+        .unwrap();
     // One batch, as with the single-device strategy.
     assert_eq!(metrics.take().len(), 4);
 }
