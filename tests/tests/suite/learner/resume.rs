@@ -34,7 +34,10 @@ fn mesh() -> Mesh<Flex> {
     Mesh::open("flex:0-2").unwrap()
 }
 
-fn strategies() -> [(&'static str, fn() -> TrainingStrategy<LC>); 3] {
+/// A strategy and its name.
+type Named = (&'static str, fn() -> TrainingStrategy<LC>);
+
+fn strategies() -> [Named; 3] {
     [
         ("one device", || {
             ExecutionStrategy::single(Default::default()).into()
