@@ -116,6 +116,8 @@ fn default_session<B: InnerBackend>() -> Arc<Session<B>> {
     match opened {
         Ok(session) => {
             sessions.insert(key, session.clone());
+            drop(sessions);
+            super::handle::take_over_dtypes(&session);
             session
         }
         Err(error) => {

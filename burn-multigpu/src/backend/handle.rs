@@ -10,18 +10,23 @@ use crate::layout::Layout;
 use crate::mesh::{DecoratorInfo, Mesh};
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::tensor::{Bool, Float, Int, Tensor, TensorPrimitive};
+use burn::tensor::{
+    Bool, Element, Float, FloatDType, Int, IntDType, Tensor, TensorPrimitive, get_device_settings,
+    set_default_dtypes,
+};
 use burn_ir::{TensorIr, TensorStatus};
 use burn_router::RouterTensor;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 impl<B: InnerBackend> Mesh<B> {
     /// The mesh as one Burn device, for the backend [`MultiGpu<B>`](MultiGpu).
     ///
     /// The device is a handle as the mesh is: either keeps the members' threads running, and so
-    /// does every tensor on it.
+    /// does every tensor on it. Tensors are created in the default types of the first member's
+    /// device, as `set_default_dtypes` has set them before; they cannot be changed after this.
     ///
     /// ```
     /// use burn::backend::Flex;
@@ -74,6 +79,22 @@ impl<B: InnerBackend> Mesh<B> {
         self.session()?
             .bucket_bytes
             .store(bytes.max(1), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How long a read, a `sync` or a full queue waits for a member of [`device`](Self::device) before
+    /// it gives an error that names the member and what it is at, and the mesh stops; `None`, which it
+    /// is unless set, waits for ever. One step of the program, and the compilation of its kernels in
+    /// the first one, must take less.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_device`](Self::try_device).
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<()> {
+        let micros = timeout.map_or(0, |timeout| timeout.as_micros().clamp(1, u64::MAX.into()));
+        self.session()?
+            .timeout
+            .store(micros as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -158,11 +179,26 @@ impl<B: InnerBackend> Mesh<B> {
         // Of two callers that race, one finds its session unused and drops it.
         let session = downcast(kept).unwrap_or(session);
         MeshDevice::note(&session);
+        take_over_dtypes(&session);
         Ok(session)
     }
 
     fn started<T: InnerBackend>(&self) -> Option<Arc<Session<T>>> {
         self.decorator().get().cloned().and_then(downcast)
+    }
+}
+
+/// Makes the element types that the first member's device creates tensors with those of the mesh.
+pub(super) fn take_over_dtypes<B: InnerBackend>(session: &Arc<Session<B>>) {
+    let inner = get_device_settings::<B>(&session.core.devices[0]);
+    let usual = (
+        FloatDType::from(<B::FloatElem as Element>::dtype()),
+        IntDType::from(<B::IntElem as Element>::dtype()),
+    );
+    if (inner.float_dtype, inner.int_dtype) != usual {
+        let device = MeshDevice::open(session.clone());
+        // Set already where two threads open the device at once.
+        let _ = set_default_dtypes::<MultiGpu<B>>(&device, inner.float_dtype, inner.int_dtype);
     }
 }
 

@@ -106,14 +106,9 @@ impl<B: InnerBackend> Session<B> {
         let mut parts: Vec<Option<TensorData>> = (0..members).map(|_| None).collect();
         let mut received = 0;
         while received < holders {
-            match answers.recv() {
-                Ok((member, Ok(part))) => {
-                    parts[member] = Some(part);
-                    received += 1;
-                }
-                Ok((member, Err(failure))) => return Err(self.failure(member, failure)),
-                Err(_) => return Err(self.ended()),
-            }
+            let (member, part) = self.answer(&answers)?;
+            parts[member] = Some(part);
+            received += 1;
         }
         let mut parts: Vec<TensorData> = parts.into_iter().flatten().collect();
         match &layout {

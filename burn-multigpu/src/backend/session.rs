@@ -3,7 +3,7 @@
 use super::InnerBackend;
 use super::command::{Command, Failure, Reply};
 use super::member::Worker;
-use super::queue::Queue;
+use super::queue::{Late, Queue};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::mesh::MeshCore;
@@ -13,7 +13,7 @@ use burn::tensor::backend::ExecutionError;
 use burn_ir::TensorId;
 use std::fmt;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -44,6 +44,21 @@ impl Fault {
             text: format!(
                 "member {member} ({label}) failed in {op}: {cause}. \
                  The mesh has stopped: open it anew and load the model from its last record"
+            ),
+        }
+    }
+
+    pub(super) fn late(member: usize, label: &str, op: &str, limit: Duration) -> Self {
+        let at = match op {
+            "" => "has not begun to work".to_string(),
+            op => format!("is at {op}"),
+        };
+        Self {
+            text: format!(
+                "member {member} ({label}) has not answered for {} s; it {at}. Its device may hang, \
+                 or the timeout is too short. The mesh has stopped: open it anew and load the model \
+                 from its last record",
+                limit.as_secs_f64()
             ),
         }
     }
@@ -94,6 +109,8 @@ pub(crate) struct Session<B: InnerBackend> {
     pub(super) health: Arc<Health>,
     /// How many bytes of partial sums may be pending.
     pub(super) bucket_bytes: AtomicUsize,
+    /// How long an answer may take, in microseconds; for ever where it is 0.
+    pub(super) timeout: AtomicU64,
     queues: Vec<Arc<Queue<B>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     state: Mutex<State>,
@@ -138,6 +155,7 @@ impl<B: InnerBackend> Session<B> {
             core,
             health,
             bucket_bytes: AtomicUsize::new(crate::collective::DEFAULT_BUCKET_BYTES),
+            timeout: AtomicU64::new(0),
             queues,
             threads: Mutex::new(threads),
             state: Mutex::new(state),
@@ -164,9 +182,50 @@ impl<B: InnerBackend> Session<B> {
     /// that all queues get commands in the same order.
     pub(super) fn send(&self, _order: &mut State, command: Command<B>) {
         let command = Arc::new(command);
+        let limit = self.limit();
         for queue in &self.queues {
-            queue.push(command.clone());
+            if let (Err(Late), Some(limit)) = (queue.push(command.clone(), limit), limit) {
+                self.late(limit);
+            }
         }
+    }
+
+    fn limit(&self) -> Option<Duration> {
+        match self.timeout.load(Ordering::Relaxed) {
+            0 => None,
+            micros => Some(Duration::from_micros(micros)),
+        }
+    }
+
+    /// The next answer of a member to a command.
+    ///
+    /// # Errors
+    ///
+    /// That of a mesh that has ended, or ends now since the answer takes too long.
+    pub(super) fn answer<T>(
+        &self,
+        answers: &Receiver<(usize, std::result::Result<T, Failure>)>,
+    ) -> std::result::Result<(usize, T), ExecutionError> {
+        let answer = match self.limit() {
+            None => answers.recv().map_err(|_| self.ended())?,
+            Some(limit) => answers.recv_timeout(limit).map_err(|error| match error {
+                RecvTimeoutError::Timeout => self.late(limit).as_ref().into(),
+                RecvTimeoutError::Disconnected => self.ended(),
+            })?,
+        };
+        match answer {
+            (member, Ok(answer)) => Ok((member, answer)),
+            (member, Err(failure)) => Err(self.failure(member, failure)),
+        }
+    }
+
+    /// Stops a mesh one of whose members takes too long: the one that has come least far.
+    fn late(&self, limit: Duration) -> Arc<Fault> {
+        let progress = self.queues.iter().map(|queue| queue.progress());
+        let behind = progress.enumerate().min_by_key(|(_, at)| at.begun);
+        let (member, op) = behind.map_or((0, ""), |(member, at)| (member, at.op));
+        let label = &self.core.members[member].label;
+        self.health.report(Fault::late(member, label, op, limit))
     }
 
     /// Asks all members, and waits for their answers.
@@ -177,17 +236,13 @@ impl<B: InnerBackend> Session<B> {
         let (reply, answers) = channel();
         self.send(&mut self.state(), command(reply));
         for _ in 0..self.members() {
-            match answers.recv() {
-                Ok((_, Ok(()))) => {}
-                Ok((member, Err(failure))) => return Err(self.failure(member, failure)),
-                Err(_) => return Err(self.ended()),
-            }
+            self.answer(&answers)?;
         }
         Ok(())
     }
 
     /// An answer that did not come, as the error that the reader gets.
-    pub(super) fn failure(&self, member: usize, failure: Failure) -> ExecutionError {
+    fn failure(&self, member: usize, failure: Failure) -> ExecutionError {
         match failure {
             Failure::Fault(fault) => fault.as_ref().into(),
             Failure::Device(error) => ExecutionError::WithContext {

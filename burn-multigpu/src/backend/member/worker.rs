@@ -49,6 +49,7 @@ impl<B: InnerBackend> Worker<B> {
         stream.executes(|| {
             while let Some(commands) = queue.take() {
                 for command in commands {
+                    queue.begin(command.name());
                     self.step(&command);
                 }
             }
