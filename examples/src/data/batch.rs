@@ -73,6 +73,12 @@ impl DigitItems {
         self
     }
 
+    /// Every item twice. Means over the items are the same, and so is what a batch norm sees.
+    pub fn twice(mut self) -> Self {
+        self.indices.extend_from_within(..);
+        self
+    }
+
     /// The digits of the items.
     pub fn labels(&self) -> impl Iterator<Item = u8> {
         self.indices
@@ -189,6 +195,12 @@ mod tests {
         assert_ne!(permuted, items.indices);
         permuted.sort_unstable();
         assert_eq!(permuted, items.indices);
+    }
+
+    #[test]
+    fn twice_is_every_item_two_times() {
+        let items = DigitItems::new(digits(3), vec![2, 0, 1]);
+        assert_eq!(items.twice().indices, [2, 0, 1, 2, 0, 1]);
     }
 
     #[test]

@@ -48,6 +48,12 @@ impl Differences {
             && self.parameters <= bound.parameters
     }
 
+    /// The largest share of its bound that one of them took; 1 is the bound.
+    pub fn share_of(&self, bound: &Self) -> f64 {
+        let share = self.zip(*bound, |value, bound| value / bound);
+        share.loss.max(share.gradients).max(share.parameters)
+    }
+
     /// The larger ones.
     pub fn max(self, other: Self) -> Self {
         self.zip(other, f64::max)
@@ -71,7 +77,7 @@ impl Bound {
         }
     }
 
-    /// Takes in what runs with permuted batches differ by in this step. The middle one counts: a
+    /// Takes in what the runs on every item twice differ by in this step. The middle one counts: a
     /// jump in one of them is not what the others, and the mesh, are allowed.
     pub fn widen(&mut self, runs: impl IntoIterator<Item = Differences>) {
         let runs: Vec<Differences> = runs.into_iter().collect();
@@ -105,7 +111,7 @@ impl Bound {
 
     /// What f32 may differ by where rounding comes to so much.
     pub fn of_rounding(rounding: Differences) -> Differences {
-        // A permuted sum can be equal by chance, in the first step above all.
+        // A sum can be equal by chance, in the first step above all.
         let unit = Differences::of_all(f64::from(f32::EPSILON));
         rounding
             .max(unit)
@@ -113,7 +119,8 @@ impl Bound {
     }
 }
 
-/// A step of the mesh, against the same step of one device from the state that the mesh had before it.
+/// A step of the mesh, against the same step of one device from the state that the mesh had before it;
+/// where that step can jump, against the nearest of those that are right.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Continued {
     /// How far apart they are.
@@ -158,8 +165,7 @@ impl StepReport {
             Some(step) => (step.mesh, step.bound),
             None => (self.mesh, self.bound),
         };
-        let share = mesh.zip(bound, |value, bound| value / bound);
-        share.loss.max(share.gradients).max(share.parameters)
+        mesh.share_of(&bound)
     }
 }
 

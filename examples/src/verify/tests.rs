@@ -105,8 +105,8 @@ fn a_step_is_judged_from_the_state_before_it() {
             )
         };
         let judge = |observed: &Observed| {
-            let orders = permutations(&items, 1);
-            continued(&alone, 1e-3, items.clone(), orders, observed).expect("a step")
+            let same = doublings(&items, 1);
+            continued(&alone, None, 1e-3, items.clone(), same, observed).expect("a step")
         };
         assert!(judge(&observed).passed(), "{kind}");
         // One percent more in a single parameter's gradient is no rounding.
@@ -115,4 +115,26 @@ fn a_step_is_judged_from_the_state_before_it() {
         }
         assert!(!judge(&observed).passed(), "{kind}");
     }
+}
+
+#[test]
+fn of_several_right_steps_the_mesh_makes_one() {
+    let options = options();
+    let run = |seed| {
+        let options = VerifyOptions {
+            seed,
+            ..options.clone()
+        };
+        on_device::<B>(&Default::default(), &setup(&options, None))
+    };
+    let items = steps_of(&options).next().expect("endless");
+    let mut step = run(2).expect("a run");
+    let observed = step.observed_step(1e-3, items.clone()).expect("a step");
+    let judge = |elsewhere| {
+        let (elsewhere, same) = (run(elsewhere).expect("a run"), doublings(&items, 1));
+        let items = items.clone();
+        continued(&|| run(1), Some(elsewhere), 1e-3, items, same, &observed).expect("a step")
+    };
+    assert!(judge(2).passed());
+    assert!(!judge(3).passed());
 }
