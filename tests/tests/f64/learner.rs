@@ -12,7 +12,7 @@ use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{AdamConfig, Optimizer, SgdConfig};
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{DType, Tensor, TensorData, set_default_dtypes};
+use burn::tensor::{DType, Tensor, TensorData};
 use burn::train::{ExecutionStrategy, Learner, LearnerOptimizerRecord, TrainingStrategy};
 use burn_multigpu::train::{LoaderBatch, StatePerParameter};
 use burn_multigpu::{Compression, Mesh, MultiGpu, MultiGpuStrategy, OptimizerPlacement};
@@ -186,7 +186,6 @@ fn the_decorator_under_the_single_device_strategy() {
     for spec in ["flex:0", "flex:0-2"] {
         let mesh = Mesh::<Flex>::open(spec).unwrap();
         let on_mesh = mesh.device();
-        set_default_dtypes::<MultiGpu<Flex>>(&on_mesh, DType::F64, DType::I64).unwrap();
         let copy = with_values::<Autodiff<MultiGpu<Flex>>>(values.clone(), &on_mesh);
         let strategy = ExecutionStrategy::single(on_mesh.clone());
         let other = run(

@@ -9,7 +9,7 @@ use burn::backend::autodiff::checkpoint::strategy::{
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{BoolTensor, FloatTensor, IntTensor};
-use burn::tensor::{Bool, DType, Int, Tensor, TensorPrimitive, set_default_dtypes};
+use burn::tensor::{Bool, DType, Int, Tensor, TensorPrimitive};
 use burn_multigpu::backend::{self, OperationCounts, operation_names};
 use burn_multigpu::{Mesh, MultiGpu};
 use burn_multigpu_tests::programs::{
@@ -148,7 +148,6 @@ fn open(members: usize) -> Mesh<Flex> {
         .map(|_| burn::backend::flex::FlexDevice)
         .collect();
     let mesh = Mesh::<Flex>::from_devices(devices).unwrap();
-    set_default_dtypes::<MultiGpu<Flex>>(&mesh.device(), DType::F64, DType::I64).unwrap();
     mesh
 }
 

@@ -4,8 +4,8 @@
 use burn::backend::{Autodiff, Flex};
 use burn::module::AutodiffModule;
 use burn::optim::{AdamConfig, GradientsParams, Optimizer};
+use burn::tensor::DType;
 use burn::tensor::backend::AutodiffBackend;
-use burn::tensor::{DType, set_default_dtypes};
 use burn_multigpu::{Mesh, MultiGpu};
 use burn_multigpu_examples::data::{DataSet, DigitItems, bundled_dir, epoch_order};
 use burn_multigpu_examples::models::{Classifier, ModelKind};
@@ -62,7 +62,6 @@ fn is_one_device(kind: ModelKind) {
     for spec in ["flex:0", "flex:0,1", "flex:0-2", "flex:0-4"] {
         let mesh = Mesh::<Flex>::open(spec).unwrap();
         let device = mesh.device();
-        set_default_dtypes::<MultiGpu<Flex>>(&device, DType::F64, DType::I64).unwrap();
         let mut totals = Vec::with_capacity(STEPS);
         let steps = program::<Autodiff<MultiGpu<Flex>>>(kind, &device, || {
             totals.push(mesh.stats().operations.total());

@@ -4,7 +4,9 @@
 use crate::device::{collectives, convolutions_with_batch_norm_train, trains_as_one_device};
 use burn::backend::Wgpu;
 use burn::backend::wgpu::CubeBackend;
-use burn_multigpu::{Mesh, MeshBackend};
+use burn::tensor::Tensor;
+use burn_multigpu::{Mesh, MeshBackend, MultiGpu};
+use burn_multigpu_tests::within;
 
 /// Burn's wgpu backend without its fusion.
 type Plain = CubeBackend<cubecl::wgpu::WgpuRuntime, f32, i32, u32>;
@@ -50,4 +52,23 @@ fn convolutions_with_batch_norm() {
     let mesh = mesh::<Wgpu>(2);
     convolutions_with_batch_norm_train(&mesh);
     in_kernels(&mesh);
+}
+
+/// More than any device has, in one tensor.
+#[test]
+fn memory_that_runs_out_is_an_error_that_names_the_member() {
+    within(60, || {
+        let mesh = mesh::<Plain>(2);
+        let device = mesh.device();
+        let ones = Tensor::<MultiGpu<Plain>, 2>::ones([1 << 20, 1 << 18], &device);
+        let error = ones.sum().try_into_data().unwrap_err().to_string();
+        assert!(
+            error.contains("member ") && error.contains("(wgpu:0)"),
+            "{error}"
+        );
+
+        let again = self::mesh::<Plain>(2);
+        let x = Tensor::<MultiGpu<Plain>, 1>::from_floats([1.0, 2.0], &again.device());
+        assert_eq!(x.sum().into_scalar(), 3.0);
+    });
 }

@@ -3,6 +3,7 @@
 use super::{A, M, open};
 use burn::tensor::{Int, Tensor, TensorData};
 use burn_multigpu_tests::within;
+use std::time::Duration;
 
 /// Indices of seven items, of which one that is far outside is in the part of member 1.
 fn one_bad_index(device: &burn_multigpu::MeshDevice<burn::backend::Flex>) -> Tensor<M, 2, Int> {
@@ -66,4 +67,27 @@ fn shapes_that_do_not_fit_are_refused_where_they_are_made() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| x.clone().matmul(x.clone())));
     assert!(made.is_err(), "as on any backend");
     assert_eq!(x.sum().into_scalar(), 12.0, "and the mesh goes on");
+}
+
+/// A product that takes a second or so stands for a device that hangs.
+#[test]
+fn a_member_that_does_not_answer_in_time_is_named() {
+    within(60, || {
+        let mesh = open("flex:0,1");
+        let device = mesh.device();
+        let a = Tensor::<M, 2>::ones([3000, 3000], &device);
+        let fine = a.clone().slice([0..1, 0..2]).sum();
+        assert_eq!(fine.into_scalar(), 2.0);
+        mesh.set_timeout(Some(Duration::from_millis(1))).unwrap();
+        let product = a.clone().matmul(a.clone()).matmul(a.clone());
+        let error = product.sum().try_into_data().unwrap_err().to_string();
+        assert!(
+            error.contains("has not answered for 0.001 s; it is at BaseFloat::")
+                || error.contains("has not answered for 0.001 s; it is at Float::"),
+            "{error}"
+        );
+        // The mesh has stopped.
+        let error = a.try_into_data().unwrap_err().to_string();
+        assert!(error.contains("The mesh has stopped"), "{error}");
+    });
 }
