@@ -31,12 +31,13 @@ use burn::train::{
     LearningComponentsMarker, LearningResult, MetricEarlyStoppingStrategy, StoppingCondition,
     SupervisedTraining, TrainOutput, TrainStep,
 };
+use burn_multigpu::train::last_checkpoint;
 use burn_multigpu::{Mesh, MeshSpec, MultiGpu, MultiGpuStrategy, OptimizerPlacement};
 use burn_multigpu_examples::backend::{Task, TrainBackend, default_spec, dispatch};
 use burn_multigpu_examples::data::{DataSet, DigitItems, Digits, bundled_dir};
 use burn_multigpu_examples::models::{Classifier, ModelKind};
 use clap::{Parser, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Train on the bundled digits with burn-train's Learner, over several devices.
@@ -229,10 +230,11 @@ fn train<B: AutodiffBackend>(
     let train = loader::<B>(part(held_out..count), args, true, device);
     let valid = loader::<B::InnerBackend>(part(0..held_out), args, false, inner);
 
+    let recorder = NamedMpkFileRecorder::<FullPrecisionSettings>::new();
     let mut training = SupervisedTraining::new(&args.out, train, valid)
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .metric_train_numeric(LearningRateMetric::new())
-        .with_file_checkpointer(NamedMpkFileRecorder::<FullPrecisionSettings>::new())
+        .with_file_checkpointer(recorder.clone())
         .early_stopping(MetricEarlyStoppingStrategy::new(
             &LossMetric::<B>::new(),
             Aggregate::Mean,
@@ -246,7 +248,9 @@ fn train<B: AutodiffBackend>(
         .num_epochs(args.epochs)
         .summary();
     if args.resume {
-        let epoch = last_checkpoint(&args.out)?;
+        let epoch = last_checkpoint::<Components<B>, _>(&args.out, &recorder, device);
+        let epoch = epoch
+            .with_context(|| format!("{} holds no checkpoint to resume", args.out.display()))?;
         println!("resuming after epoch {epoch}");
         training = training.checkpoint(epoch);
     }
@@ -260,7 +264,6 @@ fn train<B: AutodiffBackend>(
     let trained = launch(training, learner)?;
 
     let path = args.out.join("model");
-    let recorder = NamedMpkFileRecorder::<FullPrecisionSettings>::new();
     trained.model.clone().save_file(&path, &recorder)?;
     let test = DigitDataset {
         digits: data.test.clone(),
@@ -275,26 +278,6 @@ fn train<B: AutodiffBackend>(
     evaluator.eval("test", test);
     println!("the model is {}", path.with_extension("mpk").display());
     Ok(())
-}
-
-/// The last epoch that a checkpoint was saved after.
-fn last_checkpoint(out: &Path) -> Result<usize> {
-    let dir = out.join("checkpoint");
-    let entries = std::fs::read_dir(&dir);
-    let entries =
-        entries.with_context(|| format!("there is no checkpoint in {}", dir.display()))?;
-    entries
-        .filter_map(|entry| {
-            // The scheduler is saved last: with it, the checkpoint is whole.
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            name.strip_prefix("scheduler-")?
-                .split('.')
-                .next()?
-                .parse()
-                .ok()
-        })
-        .max()
-        .with_context(|| format!("there is no checkpoint in {}", dir.display()))
 }
 
 fn main() -> Result<()> {

@@ -61,6 +61,9 @@ impl<B: InnerBackend> Session<B> {
     }
 
     fn run(&self, state: &mut State, mut op: OperationIr) {
+        if op.inputs().all(|tensor| state.is_replicated(tensor.id)) {
+            return self.run_whole(state, op);
+        }
         let Some(given) = op
             .inputs()
             .map(|tensor| state.given(tensor))
@@ -99,6 +102,31 @@ impl<B: InnerBackend> Session<B> {
         }
         if state.pending_bytes >= self.bucket_bytes.load(std::sync::atomic::Ordering::Relaxed) {
             self.reduce_pending(state, "backward");
+        }
+    }
+
+    /// An operation whose inputs every member has whole: most of an optimizer's. There is nothing to
+    /// plan and nothing to move.
+    fn run_whole(&self, state: &mut State, op: OperationIr) {
+        let host = state.is_host_data(&op);
+        let origin = origin(&op, state);
+        for tensor in op.inputs() {
+            if tensor.status == TensorStatus::ReadWrite {
+                state.tensors.remove(&tensor.id);
+            }
+        }
+        let joined = if host && joins_batch(&op) {
+            op.outputs().next().cloned()
+        } else {
+            None
+        };
+        for tensor in op.outputs() {
+            state.insert(tensor, Place::Laid(Layout::Replicated), host, origin);
+        }
+        state.log.ran_whole(name(&op));
+        self.send(state, Command::RunWhole(op));
+        if let Some(tensor) = joined {
+            self.deal_batch(state, &tensor);
         }
     }
 

@@ -155,6 +155,12 @@ impl Log {
         self.why = None;
     }
 
+    /// An operation ran whole since its inputs were.
+    pub(super) fn ran_whole(&mut self, op: &'static str) {
+        self.counts.entry(op).or_default().replicated += 1;
+        self.current.replicated += 1;
+    }
+
     /// A tensor was made that was deferred until now. It costs next to nothing either way, and so
     /// it is no part of the step that is explained.
     pub(super) fn created(&mut self, op: &'static str, layout: &Layout) {

@@ -119,6 +119,10 @@ impl State {
         self.tensors.get(&id).map(|entry| &entry.place)
     }
 
+    pub(super) fn is_replicated(&self, id: TensorId) -> bool {
+        matches!(self.place(id), Some(Place::Laid(Layout::Replicated)))
+    }
+
     pub(super) fn set_layout(&mut self, id: TensorId, layout: Layout) {
         if let Some(entry) = self.tensors.get_mut(&id) {
             entry.place = Place::Laid(layout);

@@ -4,6 +4,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `strategy` | [`MultiGpuStrategy`]: its options, and how a training is started with it |
+//! | `checkpoint` | which checkpoint a killed training goes on from |
 //! | `fit` | the loop over epochs: training, validation, checkpoints, stopping |
 //! | `replicas` | a step over all members: forward and backward, reduction, update |
 //! | `member` | what one member keeps and does |
@@ -13,6 +14,7 @@
 //! | `records` | the state of a learner's optimizer, taken out, cut and joined |
 //! | `outputs` | burn-train's own outputs, joined over the members |
 
+mod checkpoint;
 mod fit;
 mod host;
 mod loader;
@@ -23,6 +25,7 @@ mod records;
 mod replicas;
 mod strategy;
 
+pub use checkpoint::last_checkpoint;
 pub use host::{HostBatch, HostBatcher};
 pub use placement::OptimizerPlacement;
 pub use records::StatePerParameter;

@@ -5,12 +5,14 @@ use burn::lr_scheduler::cosine::{CosineAnnealingLrScheduler, CosineAnnealingLrSc
 use burn::module::AutodiffModule;
 use burn::optim::adaptor::OptimizerAdaptor;
 use burn::optim::{Adam, AdamConfig};
+use burn::record::{DoublePrecisionSettings, NamedMpkFileRecorder};
 use burn::train::metric::LossMetric;
 use burn::train::metric::store::{Aggregate, Direction, Split};
 use burn::train::{
     EarlyStoppingStrategy, ExecutionStrategy, Interrupter, Learner, MetricEarlyStoppingStrategy,
     StoppingCondition, SupervisedTraining, TrainingStrategy,
 };
+use burn_multigpu::train::last_checkpoint;
 use burn_multigpu::{Mesh, MultiGpuStrategy, OptimizerPlacement};
 use burn_multigpu_tests::trainee::{Components, Metrics, Trainee, training};
 use burn_multigpu_tests::{compare, draws};
@@ -181,4 +183,22 @@ fn early_stopping_and_interruption_work() {
         .unwrap();
     // One batch, as with the single-device strategy.
     assert_eq!(metrics.take().len(), 4);
+}
+
+#[test]
+fn half_a_checkpoint_is_passed_over() {
+    let _random = draws();
+    let model = Trainee::<B>::new(false, &Default::default());
+    let dir = tempfile::tempdir().unwrap();
+    let recorder = NamedMpkFileRecorder::<DoublePrecisionSettings>::new();
+    let last = || last_checkpoint::<LC, _>(dir.path(), &recorder, &Default::default());
+    assert_eq!(last(), None);
+    let (training, _) = training_in(dir.path(), 3);
+    let strategy = MultiGpuStrategy::new(&mesh());
+    strategy.launch(training, learner(&model)).unwrap();
+    assert_eq!(last(), Some(3));
+    let path = dir.path().join("checkpoint/optim-3.mpk");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(last(), Some(2));
 }
