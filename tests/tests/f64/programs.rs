@@ -9,7 +9,7 @@ use burn::backend::autodiff::checkpoint::strategy::{
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{BoolTensor, FloatTensor, IntTensor};
-use burn::tensor::{Bool, DType, Int, Tensor, TensorPrimitive};
+use burn::tensor::{Bool, Int, Tensor, TensorPrimitive};
 use burn_multigpu::backend::{self, OperationCounts, operation_names};
 use burn_multigpu::{Mesh, MultiGpu};
 use burn_multigpu_tests::programs::{
@@ -147,8 +147,7 @@ fn open(members: usize) -> Mesh<Flex> {
     let devices = (0..members)
         .map(|_| burn::backend::flex::FlexDevice)
         .collect();
-    let mesh = Mesh::<Flex>::from_devices(devices).unwrap();
-    mesh
+    Mesh::<Flex>::from_devices(devices).unwrap()
 }
 
 /// What differs between a mesh and one device.
