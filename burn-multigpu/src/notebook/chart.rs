@@ -1,6 +1,6 @@
 //! Curves.
 
-use super::display::{escape, show};
+use super::display::show;
 use super::svg::COLOURS;
 use crate::table::columns;
 use plotters::coord::Shift;
@@ -112,7 +112,7 @@ impl Chart {
         area.fill(&WHITE)?;
         let [x, y] = [self.range(|point| point.0), self.range(|point| point.1)];
         let mut chart = ChartBuilder::on(area)
-            .caption(escape(&self.title), ("sans-serif", 18))
+            .caption(&self.title, ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(38)
             .y_label_area_size(56)
@@ -122,8 +122,8 @@ impl Chart {
             .light_line_style(TRANSPARENT)
             .bold_line_style(RGBColor(225, 225, 225))
             .axis_style(RGBColor(120, 120, 120))
-            .x_desc(escape(&self.axes[0]))
-            .y_desc(escape(&self.axes[1]))
+            .x_desc(self.axes[0].as_str())
+            .y_desc(self.axes[1].as_str())
             .x_label_formatter(&number)
             .y_label_formatter(&number)
             .label_style(("sans-serif", 12))
@@ -131,14 +131,16 @@ impl Chart {
             .draw()?;
         for (index, curve) in self.curves.iter().enumerate() {
             let (red, green, blue) = COLOURS[index % COLOURS.len()];
-            let style = RGBColor(red, green, blue).stroke_width(2);
+            // A curve that lies on another leaves a rim of it.
+            let above = (self.curves.len() - 1 - index).min(2) as u32;
+            let style = RGBColor(red, green, blue).stroke_width(2 + 2 * above);
             // A curve of one point would be no line at all.
             if let [point] = curve.points[..] {
                 chart.draw_series([Circle::new(point, 4, style.filled())])?;
             }
             chart
                 .draw_series(LineSeries::new(curve.points.iter().copied(), style))?
-                .label(escape(&curve.legend()))
+                .label(curve.legend())
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
         }
         if !self.curves.is_empty() {

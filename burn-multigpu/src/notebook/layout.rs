@@ -57,7 +57,8 @@ const TENSOR: [f64; 2] = [88.0, 64.0];
 const VECTOR: f64 = 22.0;
 const COLUMN: f64 = 140.0;
 const ROW: f64 = 104.0;
-const LEFT: f64 = 190.0;
+/// The least for names; they take more if they are long.
+const LEFT: f64 = 130.0;
 const HEAD: f64 = 34.0;
 
 impl<B: InnerBackend> LayoutPicture<B> {
@@ -94,12 +95,13 @@ impl<B: InnerBackend> LayoutPicture<B> {
     #[must_use]
     pub fn to_svg(&self) -> String {
         let labels: Vec<&str> = self.labels().collect();
-        let width = LEFT + COLUMN * labels.len() as f64;
+        let left = self.left();
+        let width = left + COLUMN * labels.len() as f64;
         let height = HEAD + ROW * self.tensors.len().max(1) as f64;
         let mut svg = Svg::new(width as usize, height as usize);
         hatching(&mut svg, labels.len());
         for (member, label) in labels.iter().enumerate() {
-            let x = LEFT + COLUMN * member as f64;
+            let x = left + COLUMN * member as f64;
             svg.rect(
                 [x, 11.0, 12.0, 12.0],
                 format_args!("fill=\"{}\"", colour(member)),
@@ -110,9 +112,21 @@ impl<B: InnerBackend> LayoutPicture<B> {
             svg.text(12.0, HEAD + 20.0, Anchor::Start, "", "no tensors");
         }
         for (row, entry) in self.tensors.iter().enumerate() {
-            entry.draw(&mut svg, HEAD + ROW * row as f64, labels.len());
+            entry.draw(&mut svg, [left, HEAD + ROW * row as f64], labels.len());
         }
         svg.finish()
+    }
+
+    /// The width of what stands before the columns: letters are some 7 pixels wide.
+    fn left(&self) -> f64 {
+        let letters = self.tensors.iter().flat_map(|entry| {
+            [
+                entry.name.chars().count(),
+                format!("{:?}", entry.shape).len(),
+                entry.kind().len(),
+            ]
+        });
+        (letters.max().unwrap_or_default() as f64 * 7.0 + 28.0).max(LEFT)
     }
 
     fn labels(&self) -> impl Iterator<Item = &str> {
@@ -158,6 +172,14 @@ impl Entry {
         }
     }
 
+    /// Without the sizes of the parts, which stand below them in the picture.
+    fn kind(&self) -> String {
+        match &self.layout {
+            Some(Layout::Sharded { dim, .. }) => format!("sharded along {dim}"),
+            _ => self.words(),
+        }
+    }
+
     fn held(&self, member: usize) -> Held {
         match &self.layout {
             None => Held::Undecided,
@@ -187,13 +209,13 @@ impl Entry {
         }
     }
 
-    fn draw(&self, svg: &mut Svg, top: f64, members: usize) {
+    fn draw(&self, svg: &mut Svg, [left, top]: [f64; 2], members: usize) {
         let start = Anchor::Start;
         svg.text(12.0, top + 26.0, start, "font-weight=\"bold\"", &self.name);
         svg.text(12.0, top + 44.0, start, "", &format!("{:?}", self.shape));
-        svg.text(12.0, top + 62.0, start, "fill=\"#555555\"", &self.words());
+        svg.text(12.0, top + 62.0, start, "fill=\"#555555\"", &self.kind());
         for member in 0..members {
-            let x = LEFT + COLUMN * member as f64;
+            let x = left + COLUMN * member as f64;
             let held = self.held(member);
             self.draw_part(svg, [x, top + 8.0], &held, member);
             let below = top + TENSOR[1] + 24.0;
@@ -281,7 +303,7 @@ mod tests {
         let svg = picture(vec![("x", &[8, 2], sharded(0, [4, 4, 0]))]).to_svg();
         // The upper half in the first column, the lower in the second, and nothing in the third.
         let (first, second) = (colour(0), colour(1));
-        for (x, y, colour) in [(190, 42, first), (330, 74, second)] {
+        for (x, y, colour) in [(133, 42, first), (273, 74, second)] {
             let part =
                 format!("<rect x=\"{x}\" y=\"{y}\" width=\"88\" height=\"32\" fill=\"{colour}\"/>");
             assert!(svg.contains(&part), "{svg}");
@@ -292,7 +314,7 @@ mod tests {
             "rows 4..8",
             "nothing",
             "[8, 2]",
-            "sharded along 0: 4+4+0",
+            "sharded along 0",
         ] {
             assert!(svg.contains(&format!(">{text}</text>")), "{text}: {svg}");
         }

@@ -8,7 +8,7 @@
 pub(super) fn agree(expected: &str, found: &str) -> bool {
     let lines = |text: &str| -> Vec<Vec<String>> {
         let lines = text.trim_end().lines();
-        lines.map(|line| words(line)).collect()
+        lines.map(words).collect()
     };
     let (expected, found) = (lines(expected), lines(found));
     expected.len() == found.len()
