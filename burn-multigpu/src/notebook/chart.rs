@@ -36,12 +36,17 @@ pub struct Chart {
 #[derive(Clone, Debug, PartialEq)]
 struct Curve {
     name: String,
+    /// Dots, and no line.
+    dots: bool,
     /// Finite ones alone.
     points: Vec<(f64, f64)>,
     left_out: usize,
 }
 
 const SIZE: (u32, u32) = (640, 360);
+/// Up to as many points of a curve are marked.
+const FEW: usize = 20;
+const TICKS: usize = 10;
 const WHY: &str = "a picture in memory can always be drawn";
 
 impl Chart {
@@ -71,13 +76,24 @@ impl Chart {
 
     /// With a curve through points (x, y).
     #[must_use]
-    pub fn points(mut self, name: &str, points: &[(f64, f64)]) -> Self {
+    pub fn points(self, name: &str, points: &[(f64, f64)]) -> Self {
+        self.curve(name, points, false)
+    }
+
+    /// With dots at points (x, y): to compare with a curve on which they should lie.
+    #[must_use]
+    pub fn dots(self, name: &str, points: &[(f64, f64)]) -> Self {
+        self.curve(name, points, true)
+    }
+
+    fn curve(mut self, name: &str, points: &[(f64, f64)], dots: bool) -> Self {
         let finite = points
             .iter()
             .filter(|(x, y)| x.is_finite() && y.is_finite());
         let finite: Vec<(f64, f64)> = finite.copied().collect();
         self.curves.push(Curve {
             name: name.to_string(),
+            dots,
             left_out: points.len() - finite.len(),
             points: finite,
         });
@@ -122,6 +138,7 @@ impl Chart {
             .light_line_style(TRANSPARENT)
             .bold_line_style(RGBColor(225, 225, 225))
             .axis_style(RGBColor(120, 120, 120))
+            .x_labels(self.ticks(x))
             .x_desc(self.axes[0].as_str())
             .y_desc(self.axes[1].as_str())
             .x_label_formatter(&number)
@@ -131,17 +148,23 @@ impl Chart {
             .draw()?;
         for (index, curve) in self.curves.iter().enumerate() {
             let (red, green, blue) = COLOURS[index % COLOURS.len()];
-            // A curve that lies on another leaves a rim of it.
-            let above = (self.curves.len() - 1 - index).min(2) as u32;
-            let style = RGBColor(red, green, blue).stroke_width(2 + 2 * above);
-            // A curve of one point would be no line at all.
-            if let [point] = curve.points[..] {
-                chart.draw_series([Circle::new(point, 4, style.filled())])?;
+            let style = RGBColor(red, green, blue).stroke_width(2);
+            let dot = move |at| Circle::new(at, 3, style.filled());
+            if curve.dots {
+                chart
+                    .draw_series(curve.points.iter().copied().map(dot))?
+                    .label(curve.legend())
+                    .legend(move |(x, y)| Circle::new((x + 9, y), 3, style.filled()));
+                continue;
             }
             chart
                 .draw_series(LineSeries::new(curve.points.iter().copied(), style))?
                 .label(curve.legend())
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+            // A curve of one point would be no line at all.
+            if curve.points.len() <= FEW {
+                chart.draw_series(curve.points.iter().copied().map(dot))?;
+            }
         }
         if !self.curves.is_empty() {
             chart
@@ -153,6 +176,16 @@ impl Chart {
                 .draw()?;
         }
         Ok(())
+    }
+
+    /// How many numbers stand below the chart at the most: there is no epoch 1.5.
+    fn ticks(&self, (from, to): (f64, f64)) -> usize {
+        let mut xs = self.curves.iter().flat_map(|curve| &curve.points);
+        let whole = xs.all(|(x, _)| x.fract() == 0.0);
+        match whole && to - from < TICKS as f64 {
+            true => (to - from).max(1.0) as usize + 1,
+            false => TICKS,
+        }
     }
 
     /// What all curves span, a little wider, and not empty.
@@ -264,8 +297,9 @@ mod tests {
             .axes("epoch", "loss")
             .line("one", &[1.0, 0.5, 0.25])
             .points("two", &[(1.0, 0.7), (3.0, 0.1)])
+            .dots("three", &[(2.0, 0.6)])
             .to_svg();
-        for text in ["a &lt; b", "epoch", "loss", "one", "two"] {
+        for text in ["a &lt; b", "epoch", "loss", "one", "two", "three"] {
             assert!(svg.contains(&format!("\n{text}\n")), "{text}: {svg}");
         }
         // Each curve once, and once in the legend.
@@ -276,6 +310,9 @@ mod tests {
                 "{svg}"
             );
         }
+        // There is no step 1.5; three points, two, one, and one in the legend are dots.
+        assert!(!svg.contains("\n1.5\n"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 3 + 2 + 1 + 1, "{svg}");
         // The highest value is above the lowest: y counts down.
         let line = svg.lines().find(|line| line.contains("#0072B2")).unwrap();
         let points = line.split("points=\"").nth(1).unwrap();
@@ -307,8 +344,8 @@ mod tests {
         ] {
             assert!(svg.contains(&format!("\n{text}\n")), "{text}: {svg}");
         }
-        // The curve of one value is a dot.
-        assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
+        // Few points are marked: one of a curve, three of another.
+        assert_eq!(svg.matches("<circle").count(), 1 + 3, "{svg}");
         assert!(!svg.contains("NaN"), "{svg}");
         assert!(
             chart

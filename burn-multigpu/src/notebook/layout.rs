@@ -333,7 +333,8 @@ mod tests {
         for (text, times) in [
             (">columns 2..3<", 1),
             (">dim 2: 4..6<", 1),
-            ("width=\"22\" height=\"64\" fill=\"#", 3),
+            // Three times the vector, and two quarters of the columns.
+            ("width=\"22\" height=\"64\" fill=\"#", 3 + 2),
             (">all<", 3),
             ("fill=\"url(#sum1)\"", 1),
             (">a summand<", 3),

@@ -45,4 +45,6 @@ except CellExecutionError:
     pass  # The outputs have it.
 except DeadKernelError:
     print("the kernel died", file=sys.stderr)
+except RuntimeError as error:
+    sys.exit(f"the kernel does not start: {error}")
 nbformat.write(notebook, result)
