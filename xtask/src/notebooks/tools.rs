@@ -52,7 +52,7 @@ impl Tools {
         match install.output() {
             Err(_) => bail!(
                 "evcxr_jupyter, the kernel of Rust notebooks, is not in the PATH. Install it (some \
-                 five minutes on two cores; without --locked it does not compile):\n  \
+                 seven minutes on two cores; without --locked it does not compile):\n  \
                  cargo install evcxr_jupyter --locked"
             ),
             Ok(output) if !output.status.success() => bail!(
