@@ -291,6 +291,8 @@ impl fmt::Display for Chart {
 mod tests {
     use super::*;
 
+    const GOOD: &str = "it is as it should be";
+
     #[test]
     fn curves_titles_and_names_are_drawn() {
         let svg = Chart::new("a < b")
@@ -314,8 +316,11 @@ mod tests {
         assert!(!svg.contains("\n1.5\n"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 3 + 2 + 1 + 1, "{svg}");
         // The highest value is above the lowest: y counts down.
-        let line = svg.lines().find(|line| line.contains("#0072B2")).unwrap();
-        let points = line.split("points=\"").nth(1).unwrap();
+        let line = svg
+            .lines()
+            .find(|line| line.contains("#0072B2"))
+            .expect(GOOD);
+        let points = line.split("points=\"").nth(1).expect(GOOD);
         let ys: Vec<i32> = points
             .split_whitespace()
             .filter_map(|point| point.split_once(',')?.1.parse().ok())

@@ -274,6 +274,8 @@ mod tests {
     use burn::data::dataloader::Progress;
     use burn::train::metric::{MetricAttributes, MetricEntry, SerializedEntry};
 
+    const GOOD: &str = "it is as it should be";
+
     fn id(name: &str) -> MetricId {
         MetricId::new(Arc::new(name.to_string()))
     }
@@ -317,14 +319,14 @@ mod tests {
         }
         renderer.update_valid(batch(0.25, 8));
         renderer.render_valid(progress(2), Vec::new());
-        assert_eq!(history.train("Loss").unwrap(), [(1, 1.75), (2, 0.5)]);
-        assert_eq!(history.valid("Loss").unwrap(), [(2, 0.25)]);
+        assert_eq!(history.train("Loss").expect(GOOD), [(1, 1.75), (2, 0.5)]);
+        assert_eq!(history.valid("Loss").expect(GOOD), [(2, 0.25)]);
         let expected = "\
 epoch  Loss, training  Loss, validation
     1           1.750                 -
     2           0.500             0.250";
         assert_eq!(history.to_string(), expected);
-        let svg = history.chart("Loss").unwrap().to_svg();
+        let svg = history.chart("Loss").expect(GOOD).to_svg();
         for text in ["training", "validation", "epoch"] {
             assert!(svg.contains(&format!("\n{text}\n")), "{text}: {svg}");
         }

@@ -163,11 +163,13 @@ impl fmt::Display for ImageGrid {
 mod tests {
     use super::*;
 
+    const GOOD: &str = "it is as it should be";
+
     #[test]
     fn pixels_are_drawn_in_their_grey() {
         let mut grid = ImageGrid::new(2, 4);
         grid.push(&[0, 255, 255, 0, 136, 0, 0, 136], "7, taken for 1")
-            .unwrap();
+            .expect(GOOD);
         let svg = grid.to_svg();
         assert!(
             svg.contains("<path fill=\"#ffffff\" d=\"M1 0h2v1h-2z\"/>"),
@@ -186,7 +188,7 @@ mod tests {
     fn images_stand_in_lines() {
         let mut grid = ImageGrid::new(1, 1).per_line(2);
         for label in ["a", "b", "c"] {
-            grid.push(&[9], label).unwrap();
+            grid.push(&[9], label).expect(GOOD);
         }
         let svg = grid.to_svg();
         for place in ["translate(10 10)", "translate(114 10)", "translate(10 126)"] {

@@ -280,8 +280,10 @@ mod tests {
     use burn::backend::Flex;
     use burn::tensor::Tensor;
 
+    const GOOD: &str = "it is as it should be";
+
     fn picture(entries: Vec<(&str, &[usize], Option<Layout>)>) -> LayoutPicture<Flex> {
-        let mut picture = LayoutPicture::new(&Mesh::open("flex:0-2").unwrap());
+        let mut picture = LayoutPicture::new(&Mesh::open("flex:0-2").expect(GOOD));
         picture.tensors = entries
             .into_iter()
             .map(|(name, shape, layout)| Entry {
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn tensors_are_drawn_as_they_lie() {
-        let mesh = Mesh::<Flex>::open("flex:0,1").unwrap();
+        let mesh = Mesh::<Flex>::open("flex:0,1").expect(GOOD);
         let x = Tensor::<MultiGpu<Flex>, 2>::ones([6, 4], &mesh.device());
         let w = Tensor::<MultiGpu<Flex>, 2>::ones([4, 2], &mesh.device());
         let picture = LayoutPicture::new(&mesh).tensor("before", &x);

@@ -144,9 +144,11 @@ mod tests {
     use burn::backend::Flex;
     use burn::tensor::Tensor;
 
+    const GOOD: &str = "it is as it should be";
+
     #[test]
     fn members_are_rows() {
-        let html = Mesh::<Flex>::open("flex:0,3").unwrap().to_html();
+        let html = Mesh::<Flex>::open("flex:0,3").expect(GOOD).to_html();
         assert_eq!(html.matches("<tr>").count(), 3, "{html}");
         for text in [
             "<th style=\"text-align:left\">bus id</th>",
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn counters_and_reasons_are_shown() {
-        let mesh = Mesh::<Flex>::open("flex:0,1").unwrap();
+        let mesh = Mesh::<Flex>::open("flex:0,1").expect(GOOD);
         assert_eq!(
             Explanation::of(&mesh).to_html(),
             "<p><b>nothing has run on this mesh as a device</b></p>\n"
