@@ -258,6 +258,49 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    // --- Pictures in a notebook -------------------------------------------------------------
+    /// Not one prediction for each label.
+    #[cfg(feature = "evcxr")]
+    #[error(
+        "there are {labels} labels and {predictions} predictions; a confusion matrix needs one for each"
+    )]
+    Unequal {
+        /// How many labels were given.
+        labels: usize,
+        /// How many predictions.
+        predictions: usize,
+    },
+    /// A label or a prediction that is not among the classes.
+    #[cfg(feature = "evcxr")]
+    #[error("item {item} is of class {class}, and there are {classes} classes, from 0 on")]
+    Class {
+        /// The class.
+        class: usize,
+        /// How many there are.
+        classes: usize,
+        /// Where it was found.
+        item: usize,
+    },
+    /// An image of another size than the others.
+    #[cfg(feature = "evcxr")]
+    #[error("an image of {found} pixels, in a grid of images of {rows}x{columns}")]
+    Pixels {
+        /// Height of the grid's images.
+        rows: usize,
+        /// Their width.
+        columns: usize,
+        /// How many pixels the image has.
+        found: usize,
+    },
+    /// A metric that the training does not have.
+    #[cfg(all(feature = "evcxr", feature = "train"))]
+    #[error("{}", messages::no_such_metric(name, known))]
+    Metric {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// A kernel could not be launched.
     #[cfg(feature = "cubecl")]
     #[error(transparent)]

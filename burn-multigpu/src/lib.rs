@@ -46,6 +46,7 @@
 //! | `wgpu`, `vulkan`, `metal` | any GPU through wgpu |
 //! | `rocm` | AMD |
 //! | `train` | [`MultiGpuStrategy`] for burn-train's `Learner` |
+//! | `evcxr` | [`notebook`]: pictures and tables in Rust notebooks |
 //! | `fusion`, `autotune` (default) | as in Burn, which has both by default; without `fusion` here, a Burn with it has backends that this crate does not know |
 
 pub mod backend;
@@ -54,8 +55,11 @@ pub mod data_parallel;
 mod error;
 pub mod layout;
 pub mod mesh;
+#[cfg(feature = "evcxr")]
+pub mod notebook;
 mod partition;
 pub mod shard;
+mod table;
 #[cfg(feature = "train")]
 pub mod train;
 mod worker;

@@ -1,6 +1,9 @@
-//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask gpu`.
+//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask notebooks`,
+//! `cargo xtask gpu`.
 //!
 //! Everything is built with the release profile, so that Burn is built once.
+
+mod notebooks;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -23,6 +26,16 @@ enum Task {
     /// All tests that run without a GPU; the software Vulkan device stands in for one
     /// (Debian: apt-get install mesa-vulkan-drivers).
     Test,
+    /// Runs the notebooks in examples/notebooks top to bottom and compares what they print with what
+    /// they were saved with.
+    Notebooks {
+        /// Save what they print now.
+        #[arg(long)]
+        bless: bool,
+        /// Only those whose name has this in it.
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// On a machine with an NVIDIA card: correctness on `cuda:0` and `cuda:0,0`, then throughput.
     Gpu {
         /// Only build what the run needs, on a machine without a card.
@@ -38,6 +51,7 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Check => check(),
         Task::Test => test(),
+        Task::Notebooks { bless, only } => notebooks::notebooks(bless, only.as_deref()),
         Task::Gpu { build, run } => {
             if !run {
                 gpu_build()?;

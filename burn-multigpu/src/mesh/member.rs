@@ -1,6 +1,7 @@
 //! What a mesh knows of each of its devices.
 
 use super::discover::DeviceInfo;
+use crate::table::columns;
 use serde::Serialize;
 
 /// One device of a mesh, as it was when the mesh opened.
@@ -37,20 +38,22 @@ impl Member {
     }
 }
 
-/// A table of members, one a line, columns aligned; `-` where a backend does not tell.
-pub(super) fn table(members: &[Member]) -> String {
-    const HEAD: [&str; 6] = [
-        "#",
-        "device",
-        "name",
-        "memory (GiB)",
-        "free (GiB)",
-        "bus id",
-    ];
-    const RIGHT: [bool; 6] = [true, false, false, true, true, false];
-    let mut rows = vec![HEAD.map(str::to_string)];
-    rows.extend(members.iter().map(|member| {
-        [
+/// What is told of a member.
+pub(crate) const HEAD: [&str; 6] = [
+    "#",
+    "device",
+    "name",
+    "memory (GiB)",
+    "free (GiB)",
+    "bus id",
+];
+/// Which of that are numbers.
+pub(crate) const RIGHT: [bool; 6] = [true, false, false, true, true, false];
+
+/// It for each member; `-` where a backend does not tell.
+pub(crate) fn rows(members: &[Member]) -> impl Iterator<Item = Vec<String>> {
+    members.iter().map(|member| {
+        vec![
             member.position.to_string(),
             member.label.clone(),
             member.name.clone(),
@@ -58,21 +61,14 @@ pub(super) fn table(members: &[Member]) -> String {
             gib(member.memory_free),
             member.bus_id.clone().unwrap_or_else(|| "-".to_string()),
         ]
-    }));
-    let widths: [usize; 6] = std::array::from_fn(|column| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or_default()
-    });
-    let lines = rows.iter().map(|row| {
-        let cells: Vec<String> = std::iter::zip(row, std::iter::zip(widths, RIGHT))
-            .map(|(cell, (width, right))| match right {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
-            })
-            .collect();
-        cells.join("  ").trim_end().to_string()
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    })
+}
+
+/// A table of members, one a line, columns aligned.
+pub(super) fn table(members: &[Member]) -> String {
+    let head = HEAD.map(str::to_string).to_vec();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows(members)).collect();
+    columns(&RIGHT, &lines)
 }
 
 fn gib(bytes: Option<u64>) -> String {

@@ -112,6 +112,18 @@ pub(crate) fn visibility_variable(backend: &str) -> Option<&'static str> {
     }
 }
 
+/// The text of [`Error::Metric`](crate::Error::Metric).
+#[cfg(all(feature = "evcxr", feature = "train"))]
+pub(crate) fn no_such_metric(name: &str, known: &[String]) -> String {
+    match known {
+        [] => format!("there is no metric `{name}`: no training has begun with this history"),
+        known => format!(
+            "there is no metric `{name}`; the training has {}",
+            known.join(", ")
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Error;

@@ -15,7 +15,7 @@
 mod base;
 mod describe;
 mod discover;
-mod member;
+pub(crate) mod member;
 pub(crate) mod messages;
 mod spec;
 #[cfg(all(test, feature = "flex"))]

@@ -1,15 +1,7 @@
-//! Handwritten digits: files in the IDX format, the order in which an epoch goes through them, and
-//! batches as tensors.
-//!
-//! The bundled digits (8,000 to train on, 2,000 to test on) and the full MNIST files are read by
-//! the same code.
+//! Handwritten digits: the order in which an epoch goes through them, and batches as tensors. The
+//! files are read by [`burn_multigpu_digits`].
 
 mod batch;
-mod digits;
-mod error;
-mod idx;
 
 pub use batch::{DigitBatch, DigitItems, batches, epoch_order};
-pub use digits::{CLASSES, DataSet, Digits, SIDE, bundled_dir};
-pub use error::DataError;
-pub use idx::{IdxFile, read_images, read_labels};
+pub use burn_multigpu_digits::{CLASSES, DataError, DataSet, Digits, SIDE, bundled_dir};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-use super::DataError;
+use crate::DataError;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Unsigned bytes (0x08) in three dimensions: items, rows, columns.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{DataError, read_images, read_labels};
+use crate::{DataError, read_images, read_labels};
 
 /// Height and width of an image.
 pub const SIDE: usize = 28;
@@ -173,7 +173,7 @@ fn find(dir: &Path, what: &'static str, stem: &str, kind: &str) -> Result<PathBu
 /// The folder of the bundled digits: next to the working directory (an installed program that is run
 /// in a checkout), or where this crate was compiled.
 pub fn bundled_dir() -> PathBuf {
-    let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/mnist");
+    let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/mnist");
     ["data/mnist", "examples/data/mnist"]
         .into_iter()
         .map(PathBuf::from)
