@@ -1,6 +1,9 @@
-//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask gpu`.
+//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask book`,
+//! `cargo xtask gpu`.
 //!
 //! Everything is built with the release profile, so that Burn is built once.
+
+mod book;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -23,6 +26,13 @@ enum Task {
     /// All tests that run without a GPU; the software Vulkan device stands in for one
     /// (Debian: apt-get install mesa-vulkan-drivers).
     Test,
+    /// The book: checks its links and those of the READMEs, and builds it with mdBook. Its code is
+    /// part of the tests.
+    Book {
+        /// Only check the links.
+        #[arg(long)]
+        links: bool,
+    },
     /// On a machine with an NVIDIA card: correctness on `cuda:0` and `cuda:0,0`, then throughput.
     Gpu {
         /// Only build what the run needs, on a machine without a card.
@@ -38,6 +48,7 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Check => check(),
         Task::Test => test(),
+        Task::Book { links } => book::book(links),
         Task::Gpu { build, run } => {
             if !run {
                 gpu_build()?;
