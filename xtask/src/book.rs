@@ -1,4 +1,5 @@
-//! `cargo xtask book`: checks the links of the book and of the READMEs, and builds the book.
+//! `cargo xtask book`: checks the links of the book and of the READMEs, and that their code is
+//! compiled by the tests, and builds the book.
 
 use super::run;
 use anyhow::{Context, Result, bail};
@@ -15,7 +16,10 @@ const INSTALL: &str =
 const PAGES: &str = "docs/src";
 const SUMMARY: &str = "docs/src/SUMMARY.md";
 
-/// Files outside the book whose links are checked as well.
+/// Where the tests name the files whose code they compile.
+const COMPILED: &str = "tests/src/book.rs";
+
+/// Files outside the book that are checked as well.
 const OTHERS: [&str; 3] = ["README.md", "burn-multigpu/README.md", "examples/README.md"];
 
 /// Checks links, and builds the book unless told not to.
@@ -34,7 +38,8 @@ pub(crate) fn book(links_only: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fails with a line for each link that leads nowhere, and for each page that is not in the list.
+/// Fails with a line for each link that leads nowhere, for each page that is not in the list, and for
+/// code that nobody compiles.
 fn links() -> Result<()> {
     let mut files = BTreeMap::new();
     let read = |path: &Path| {
@@ -50,7 +55,8 @@ fn links() -> Result<()> {
         let page = Page::new(&read(&path)?);
         files.insert(path, page);
     }
-    let faults = check(&files, |path| path.exists());
+    let mut faults = check(&files, |path| path.exists());
+    faults.extend(check_code(&files, &read(Path::new(COMPILED))?));
     let count: usize = files.values().map(|page| page.links.len()).sum();
     eprintln!("{count} links in {} files", files.len());
     if faults.is_empty() {
@@ -65,6 +71,8 @@ struct Page {
     /// Targets with the lines that they are in, from 1.
     links: Vec<(usize, String)>,
     anchors: HashSet<String>,
+    /// What stands behind the marks where blocks of Rust begin, with their lines.
+    code: Vec<(usize, String)>,
 }
 
 impl Page {
@@ -79,8 +87,13 @@ impl Page {
                         fence = None;
                     }
                 }
-                None if start.starts_with("```") => fence = Some("```"),
-                None if start.starts_with("~~~") => fence = Some("~~~"),
+                None if start.starts_with("```") || start.starts_with("~~~") => {
+                    let (mark, language) = start.split_at(3);
+                    fence = Some(mark);
+                    if language.is_empty() || language.starts_with("rust") {
+                        page.code.push((index + 1, language.to_string()));
+                    }
+                }
                 None => {
                     let title = start.trim_start_matches('#');
                     if title.len() < start.len() && title.starts_with(' ') {
@@ -151,6 +164,23 @@ fn check(files: &BTreeMap<PathBuf, Page>, exists: impl Fn(&Path) -> bool) -> Vec
     for path in files.keys() {
         if path.starts_with(PAGES) && path != Path::new(SUMMARY) && !listed.contains(path) {
             faults.push(format!("{}: not in SUMMARY.md", path.display()));
+        }
+    }
+    faults
+}
+
+/// A line for each block of Rust that is not compiled; one without a language is Rust to rustdoc.
+fn check_code(files: &BTreeMap<PathBuf, Page>, compiled: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (path, page) in files {
+        let path = path.display();
+        for (line, language) in &page.code {
+            if language.contains("ignore") {
+                faults.push(format!("{path}:{line}: code that is not compiled"));
+            }
+        }
+        if !page.code.is_empty() && !compiled.contains(&format!("\"{path}\"")) {
+            faults.push(format!("{path}: has code and is not in {COMPILED}"));
         }
     }
     faults
@@ -230,6 +260,25 @@ mod tests {
         );
         let links: Vec<(usize, &str)> = page.links.iter().map(|(n, t)| (*n, t.as_str())).collect();
         assert_eq!(links, [(1, "b.md#c"), (1, "e.md"), (3, "i.md")]);
+    }
+
+    #[test]
+    fn code_that_is_not_compiled_is_told() {
+        let page = |path: &str, text| (PathBuf::from(path), Page::new(text));
+        let files = BTreeMap::from([
+            page(
+                "a.md",
+                "```rust,no_run\n```\n```text\n```\n```rust,ignore\n```",
+            ),
+            page("b.md", "```\n```"),
+            page("c.md", "```sh\n```"),
+        ]);
+        let faults = check_code(&files, "a \"a.md\",");
+        let expected = [
+            "a.md:5: code that is not compiled",
+            "b.md: has code and is not in tests/src/book.rs",
+        ];
+        assert_eq!(faults, expected);
     }
 
     #[test]
