@@ -9,6 +9,18 @@ use crate::mesh::messages;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What this crate refuses, or could not do.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn_multigpu::{Error, Mesh};
+///
+/// match Mesh::<Flex>::open("flex:0-") {
+///     Err(Error::MalformedSpec { position, .. }) => assert_eq!(position, 6),
+///     other => panic!("{other:?}"),
+/// }
+/// let error = Mesh::<Flex>::open("cpux").unwrap_err();
+/// assert!(error.to_string().starts_with("unknown backend `cpux`; known are cuda,"));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -7,6 +7,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// How a tensor lies on the members of a mesh.
+///
+/// ```
+/// use burn::tensor::Shape;
+/// use burn_multigpu::layout::{Bounds, Layout};
+///
+/// let layout = Layout::Sharded { dim: 0, bounds: Bounds::even(5, 2) };
+/// assert_eq!(layout.to_string(), "sharded along 0: 3+2");
+/// assert_eq!(layout.local_shape(&Shape::new([5, 8]), 1), Shape::new([2, 8]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Every member holds all of it, with the same bits.

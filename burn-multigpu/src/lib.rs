@@ -1,14 +1,43 @@
 //! Several devices that act as one Burn device.
 //!
-//! A [`Mesh`] is a list of devices, opened from what people type (`"cuda:0,1"`). [`DataParallel`]
-//! keeps one replica of a model per member of the mesh, runs the forward and backward pass of each
-//! part of the batch on its own device and thread, reduces the gradients with CubeCL kernels and
-//! hands them to any Burn optimizer: the results are those of one device. [`collective`] holds the
-//! reductions themselves, for tensors of any Burn backend.
+//! A [`Mesh`] is a list of devices, opened from what people type (`"cuda:0,1"`). There are three ways
+//! to use one, and each gives the results of one device:
+//!
+//! - [`MultiGpu`] is a backend for any Burn program: every operation is done in parts, and the program
+//!   stays as it is but for two lines.
+//! - [`DataParallel`] keeps one replica of a model per member of the mesh, runs the forward and
+//!   backward pass of each part of the batch on its own device and thread, reduces the gradients with
+//!   CubeCL kernels and hands them to any Burn optimizer.
+//! - `MultiGpuStrategy` (feature `train`) does the same for burn-train's `Learner`.
+//!
+//! [`collective`] holds the reductions themselves, for tensors of any Burn backend.
 //!
 //! Programs that train on one device only do not need this crate.
 //!
-//! # Example
+//! # Examples
+//!
+//! A mesh as one device:
+//!
+//! ```
+//! use burn::backend::{Autodiff, Flex};
+//! use burn::nn::{Linear, LinearConfig};
+//! use burn::optim::{GradientsParams, Optimizer, SgdConfig};
+//! use burn::tensor::Tensor;
+//! use burn_multigpu::{Mesh, MultiGpu};
+//!
+//! type B = Autodiff<MultiGpu<Flex>>; // was: Autodiff<Flex>
+//! let device = Mesh::<Flex>::open("flex:0,1")?.device(); // was: Default::default()
+//!
+//! let mut model: Linear<B> = LinearConfig::new(2, 1).init(&device);
+//! let batch = Tensor::<B, 2>::from_floats([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], &device);
+//! let gradients = model.forward(batch).powf_scalar(2.0).mean().backward();
+//! let gradients = GradientsParams::from_grads(gradients, &model);
+//! model = SgdConfig::new().init().step(0.1, model, gradients);
+//! assert_eq!(model.weight.dims(), [2, 1]);
+//! # Ok::<(), burn_multigpu::Error>(())
+//! ```
+//!
+//! A replica on each device:
 //!
 //! ```
 //! use burn::backend::{Autodiff, Flex};

@@ -25,6 +25,11 @@ pub fn shard_sizes(items: usize, members: usize) -> Vec<usize> {
 
 /// The ranges of [`shard_sizes`], which cover `0..items` in order.
 ///
+/// ```
+/// use burn_multigpu::shard::shard_ranges;
+/// assert_eq!(shard_ranges(50, 3), [0..17, 17..34, 34..50]);
+/// ```
+///
 /// # Panics
 ///
 /// If `members` is 0.
@@ -33,6 +38,11 @@ pub fn shard_ranges(items: usize, members: usize) -> Vec<Range<usize>> {
 }
 
 /// Consecutive ranges of the given sizes, from 0 on.
+///
+/// ```
+/// use burn_multigpu::shard::ranges;
+/// assert_eq!(ranges(&[4, 0, 2]), [0..4, 4..4, 4..6]);
+/// ```
 pub fn ranges(sizes: &[usize]) -> Vec<Range<usize>> {
     let mut start = 0;
     sizes

@@ -1,6 +1,7 @@
 //! What the integration tests share: small models, a plain single-device trainer as the judge, and
 //! comparisons.
 
+pub mod book;
 pub mod compare;
 pub mod models;
 pub mod operations;

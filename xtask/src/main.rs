@@ -1,8 +1,9 @@
-//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask notebooks`,
-//! `cargo xtask gpu`.
+//! The project's own commands: `cargo xtask check`, `cargo xtask test`, `cargo xtask book`,
+//! `cargo xtask notebooks`, `cargo xtask gpu`.
 //!
 //! Everything is built with the release profile, so that Burn is built once.
 
+mod book;
 mod notebooks;
 
 use anyhow::{Context, Result, bail};
@@ -36,6 +37,13 @@ enum Task {
         #[arg(long)]
         only: Option<String>,
     },
+    /// The book: checks its links and those of the READMEs, and builds it with mdBook. Its code is
+    /// part of the tests.
+    Book {
+        /// Only check the links.
+        #[arg(long)]
+        links: bool,
+    },
     /// On a machine with an NVIDIA card: correctness on `cuda:0` and `cuda:0,0`, then throughput.
     Gpu {
         /// Only build what the run needs, on a machine without a card.
@@ -52,6 +60,7 @@ fn main() -> Result<()> {
         Task::Check => check(),
         Task::Test => test(),
         Task::Notebooks { bless, only } => notebooks::notebooks(bless, only.as_deref()),
+        Task::Book { links } => book::book(links),
         Task::Gpu { build, run } => {
             if !run {
                 gpu_build()?;

@@ -43,6 +43,20 @@ pub struct OperationCounts {
 }
 
 /// What the decorator did, by operation.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::{Mesh, MultiGpu};
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let x = Tensor::<MultiGpu<Flex>, 1>::from_floats([3.0, 1.0, 2.0], &mesh.device());
+/// assert_eq!((x * 2.0).cumsum(0).into_data().to_vec::<f32>().unwrap(), [6.0, 8.0, 12.0]);
+/// let operations = mesh.stats().operations;
+/// assert_eq!(operations.operations["NumericFloat::CumSum"].fallbacks, 1);
+/// assert_eq!(operations.total().gathered_bytes, 12);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OperationStats {
     /// By the operation's name, as `Module::Conv2d`: one of [`operation_names`], or what else moved

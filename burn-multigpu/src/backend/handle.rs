@@ -63,6 +63,19 @@ impl<B: InnerBackend> Mesh<B> {
     /// Ends the work of [`device`](Self::device): what is queued is given up, the members' threads
     /// end and their memory is freed. Tensors that are still there give an error when they are
     /// read. Without this, the same happens with the last handle.
+    ///
+    /// ```
+    /// use burn::backend::Flex;
+    /// use burn::tensor::Tensor;
+    /// use burn_multigpu::{Mesh, MultiGpu};
+    ///
+    /// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+    /// let x = Tensor::<MultiGpu<Flex>, 1>::from_floats([1.0, 2.0], &mesh.device()) * 2.0;
+    /// mesh.close();
+    /// let error = x.try_into_data().unwrap_err();
+    /// assert!(error.to_string().contains("was closed, and its tensors with it"));
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
     pub fn close(&self) {
         if let Some(session) = self.started::<B>() {
             session.close();
@@ -86,6 +99,16 @@ impl<B: InnerBackend> Mesh<B> {
     /// it gives an error that names the member and what it is at, and the mesh stops; `None`, which it
     /// is unless set, waits for ever. One step of the program, and the compilation of its kernels in
     /// the first one, must take less.
+    ///
+    /// ```
+    /// use burn::backend::Flex;
+    /// use burn_multigpu::Mesh;
+    /// use std::time::Duration;
+    ///
+    /// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+    /// mesh.set_timeout(Some(Duration::from_secs(300)))?;
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -141,6 +164,20 @@ impl<B: InnerBackend> Mesh<B> {
 
     /// How a tensor lies on the members; `None` while that is not decided, which the first
     /// operation on it does.
+    ///
+    /// ```
+    /// use burn::backend::Flex;
+    /// use burn::tensor::Tensor;
+    /// use burn_multigpu::{Mesh, MultiGpu};
+    ///
+    /// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+    /// let x = Tensor::<MultiGpu<Flex>, 2>::from_floats([[1.0], [2.0], [3.0]], &mesh.device());
+    /// assert_eq!(mesh.layout(&x), None);
+    /// let y = x.clone() * 2.0;
+    /// assert_eq!(mesh.layout(&x).unwrap().to_string(), "sharded along 0: 2+1");
+    /// assert_eq!(mesh.layout(&y.sum()).unwrap().to_string(), "partial sum");
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
     ///
     /// # Panics
     ///

@@ -14,6 +14,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// How the members' values become one.
+///
+/// ```
+/// use burn_multigpu::collective::ReduceOp;
+///
+/// assert_eq!(ReduceOp::Sum.factors(2)?, [1.0, 1.0]);
+/// assert_eq!(ReduceOp::Mean.factors(2)?, [0.5, 0.5]);
+/// // The mean over items of a member with three and one with one:
+/// assert_eq!(ReduceOp::WeightedMean(vec![3.0, 1.0]).factors(2)?, [0.75, 0.25]);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum ReduceOp {
     /// The sum.
@@ -99,6 +109,22 @@ pub fn all_reduce<B: Backend, const D: usize>(
 /// `lists[i]` lies on member `i`; the lists have equal lengths, shapes and dtypes, position by
 /// position.
 ///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::{ReduceOp, all_reduce_bucket};
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let lists = mesh.devices().iter().map(|device| {
+///     vec![Tensor::<Flex, 1>::ones([3], device), Tensor::ones([5], device)]
+/// });
+/// let sums = all_reduce_bucket(&mesh, lists.collect(), &ReduceOp::Sum)?;
+/// assert_eq!(sums[1][1].to_data().to_vec::<f32>().unwrap(), [2.0; 5]);
+/// assert_eq!(mesh.stats().collectives.all_reduces, 1);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`all_reduce`].
@@ -128,6 +154,20 @@ pub fn all_reduce_bucket<B: Backend, const D: usize>(
 
 /// Reduces one tensor per member, of equal shapes, and gives member `i` part `i` of the result along
 /// the first dimension, cut as by [`shard_sizes`](crate::shard::shard_sizes).
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::{ReduceOp, reduce_scatter};
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let tensors = mesh.devices().iter().map(|device| Tensor::<Flex, 1>::from_floats([1.0, 2.0, 3.0], device));
+/// let parts = reduce_scatter(&mesh, tensors.collect(), &ReduceOp::Sum)?;
+/// assert_eq!(parts[0].to_data().to_vec::<f32>().unwrap(), [2.0, 4.0]);
+/// assert_eq!(parts[1].to_data().to_vec::<f32>().unwrap(), [6.0]);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -220,6 +260,22 @@ pub fn reduce_scatter_bucket<B: Backend, const D: usize>(
 /// Joins one tensor per member along the first dimension, in member order; every member gets the
 /// whole. The first dimensions may differ, also be 0; the others are equal.
 ///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::all_gather;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let parts = vec![
+///     Tensor::<Flex, 1>::from_floats([1.0, 2.0], &mesh.devices()[0]),
+///     Tensor::from_floats([3.0], &mesh.devices()[1]),
+/// ];
+/// let whole = all_gather(&mesh, parts)?;
+/// assert_eq!(whole[1].to_data().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// As [`all_reduce`].
@@ -247,6 +303,19 @@ pub fn all_gather_bucket<B: Backend, const D: usize>(
 }
 
 /// Gives every member a copy of one member's tensor.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::broadcast;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0-2")?;
+/// let tensor = Tensor::<Flex, 1>::from_floats([1.0, 2.0], &mesh.devices()[1]);
+/// let copies = broadcast(&mesh, tensor, 1)?;
+/// assert_eq!(copies.len(), 3);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -73,6 +73,21 @@ impl Counters {
 ///
 /// Bytes count what one member takes from another, also where both stand for the same physical
 /// device and nothing is copied.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::{ReduceOp, all_reduce};
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let tensors = mesh.devices().iter().map(|device| Tensor::<Flex, 1>::ones([1000], device));
+/// all_reduce(&mesh, tensors.collect(), &ReduceOp::Sum)?;
+/// let stats = mesh.stats().collectives;
+/// // Each sends half of its 4000 bytes, and the half that it has added up.
+/// assert_eq!(stats.sent, [4000, 4000]);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectiveStats {
     /// Bytes that others took from each member.

@@ -5,6 +5,17 @@ use burn::tensor::backend::Backend;
 use std::fmt;
 
 /// For each pair of members, how tensors get from one to the other.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn_multigpu::Mesh;
+/// use burn_multigpu::collective::Transfer;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// assert_eq!(mesh.transfers().path(0, 1), Transfer::Same);
+/// assert_eq!(mesh.transfers().to_string(), "same device, memory is shared: 0-1\n");
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfers {
     members: usize,

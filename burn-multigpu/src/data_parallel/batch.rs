@@ -9,6 +9,42 @@ use burn::tensor::{BasicOps, Tensor, TensorKind};
 /// Tensors are cut along their first dimension; pairs, triples and quadruples part by part; a
 /// `Vec<T>` of host items is cut as it is and uploads nothing, so that the step's closure builds its
 /// tensors on its own device, each part once.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::{Tensor, backend::Backend};
+/// use burn_multigpu::Batch;
+/// use burn_multigpu::collective::Transfer;
+///
+/// /// Sentences of different lengths, padded, whose loss is a mean over words.
+/// struct Sentences<B: Backend> {
+///     words: Tensor<B, 2>,
+///     lengths: Vec<usize>,
+/// }
+///
+/// impl<B: Backend> Batch<B> for Sentences<B> {
+///     fn items(&self) -> usize {
+///         self.lengths.len()
+///     }
+///     fn weight(&self) -> f64 {
+///         self.lengths.iter().sum::<usize>() as f64
+///     }
+///     fn split(self, sizes: &[usize]) -> Vec<Self> {
+///         let words = Batch::<B>::split(self.words, sizes);
+///         let lengths = Batch::<B>::split(self.lengths, sizes);
+///         let parts = words.into_iter().zip(lengths);
+///         parts.map(|(words, lengths)| Self { words, lengths }).collect()
+///     }
+///     fn to_device(self, device: &B::Device, transfer: Transfer) -> Self {
+///         let words = Batch::<B>::to_device(self.words, device, transfer);
+///         Self { words, ..self }
+///     }
+/// }
+///
+/// let words = Tensor::<Flex, 2>::zeros([3, 9], &Default::default());
+/// let parts = Sentences { words, lengths: vec![4, 9, 2] }.split(&[2, 1]);
+/// assert_eq!((parts[0].items(), parts[0].weight()), (2, 13.0));
+/// ```
 pub trait Batch<B: Backend>: Send + Sized + 'static {
     /// Number of items, which the parts' weights in the mean come from.
     fn items(&self) -> usize;
@@ -34,6 +70,20 @@ pub trait Batch<B: Backend>: Send + Sized + 'static {
 }
 
 /// The output of a forward pass, whose parts are joined in the order of the members.
+///
+/// A struct of tensors gets it by [`impl_gather!`](crate::impl_gather).
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::Gather;
+///
+/// // Tensors are put one after the other, and so are the elements of tuples.
+/// let device = Default::default();
+/// let part = |rows| (Tensor::<Flex, 2>::zeros([rows, 3], &device), vec![rows]);
+/// let (scores, rows) = Gather::<Flex>::join(vec![part(2), part(1)], &[2.0, 1.0]);
+/// assert_eq!((scores.dims(), rows), ([3, 3], vec![2, 1]));
+/// ```
 pub trait Gather<B: Backend>: Send + Sized + 'static {
     /// Takes a part to the device where the parts are joined.
     fn to_device(self, device: &B::Device, transfer: Transfer) -> Self;
@@ -47,6 +97,16 @@ pub trait Gather<B: Backend>: Send + Sized + 'static {
 
 /// Joins what is a mean over the items of each part, such as a loss of shape `[1]`, to the mean over
 /// all items. Parts of another length hold a value for each item, and are put one after the other.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::join_means;
+///
+/// let device = Default::default();
+/// let losses = [3.0, 0.0].map(|loss| Tensor::<Flex, 1>::from_floats([loss], &device));
+/// assert_eq!(join_means(losses.to_vec(), &[2.0, 1.0]).into_scalar(), 2.0);
+/// ```
 pub fn join_means<B: Backend>(parts: Vec<Tensor<B, 1>>, weights: &[f64]) -> Tensor<B, 1> {
     if parts.len() == 1 || parts.iter().any(|part| part.dims()[0] != 1) {
         return Tensor::cat(parts, 0);

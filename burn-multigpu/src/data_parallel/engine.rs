@@ -47,6 +47,32 @@ pub struct NoOptimizer;
 /// A replica that fails or panics ends the step with an error that names its device. The parameters
 /// are then those from before the step, unless the failure came in the update itself: the engine
 /// then answers [`Error::Diverged`] until [`set_model`](Self::set_model).
+///
+/// ```
+/// use burn::backend::{Autodiff, Flex};
+/// use burn::nn::{Linear, LinearConfig};
+/// use burn::optim::AdamConfig;
+/// use burn::tensor::{Distribution, Tensor};
+/// use burn_multigpu::{DataParallel, Mesh, Step};
+///
+/// type B = Autodiff<Flex>;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let device = &mesh.devices()[0];
+/// let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+/// let mut engine = DataParallel::<B, _>::new(model, &mesh)?
+///     .seed(42)
+///     .with_optimizer(AdamConfig::new().init());
+///
+/// let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device); // parts of 3 and 2
+/// let out = engine.train_step(1e-3, batch, |model: &Linear<B>, part| {
+///     Step::new(model.forward(part).powf_scalar(2.0).mean())
+/// })?;
+/// assert_eq!((out.items(), engine.steps()), (5, 1));
+/// let model = engine.model()?; // on the first device, as any Burn model
+/// # let _: Linear<B> = model;
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct DataParallel<B: AutodiffBackend, M, O = NoOptimizer> {
     pub(super) mesh: Mesh<Inner<B>>,
@@ -271,6 +297,26 @@ where
     /// any, update a copy from [`model`](Self::model) and not one of your own, whose statistics stand
     /// still.
     ///
+    /// ```
+    /// use burn::optim::{AdamConfig, Optimizer};
+    /// use burn_multigpu::{DataParallel, Step};
+    ///
+    /// # use burn::backend::{Autodiff, Flex};
+    /// # use burn::nn::{Linear, LinearConfig};
+    /// # use burn::tensor::{Distribution, Tensor};
+    /// # type B = Autodiff<Flex>;
+    /// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+    /// # let device = &mesh.devices()[0];
+    /// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+    /// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+    /// let mut optimizer = AdamConfig::new().init::<B, Linear<B>>();
+    /// let mut engine = DataParallel::<B, _>::new(model, &mesh)?;
+    /// let (out, grads) = engine.step(batch, |model: &Linear<B>, part| Step::new(model.forward(part).mean()))?;
+    /// engine.set_model(optimizer.step(1e-3, engine.model()?, grads))?;
+    /// # assert_eq!(out.items(), 5);
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::EmptyBatch`], and [`Error::Worker`] with the device and the cause when a replica
@@ -292,6 +338,24 @@ where
     /// As [`step`](Self::step), with one batch per member instead of a global one to cut; batches
     /// may differ in size and be empty.
     ///
+    /// ```
+    /// use burn_multigpu::{DataParallel, Step};
+    ///
+    /// # use burn::backend::{Autodiff, Flex};
+    /// # use burn::nn::{Linear, LinearConfig};
+    /// # use burn::tensor::{Distribution, Tensor};
+    /// # type B = Autodiff<Flex>;
+    /// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+    /// # let device = &mesh.devices()[0];
+    /// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+    /// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+    /// let mut engine = DataParallel::<B, _>::new(model, &mesh)?;
+    /// let batches = batch.split_with_sizes(vec![1, 4], 0); // the member with one item counts a fifth
+    /// let (out, _) = engine.step_shards(batches, |model: &Linear<B>, part| Step::new(model.forward(part).mean()))?;
+    /// assert_eq!(out.items(), 5);
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`step`](Self::step), and [`Error::MemberCount`] if there is not one batch per member.
@@ -311,6 +375,23 @@ where
 
     /// Runs a function of the model without autodiff on all members, and joins its outputs in the
     /// order of the items, on the first member's device.
+    ///
+    /// ```
+    /// use burn_multigpu::DataParallel;
+    ///
+    /// # use burn::backend::{Autodiff, Flex};
+    /// # use burn::nn::{Linear, LinearConfig};
+    /// # use burn::tensor::{Distribution, Tensor};
+    /// # type B = Autodiff<Flex>;
+    /// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+    /// # let device = &mesh.devices()[0];
+    /// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+    /// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+    /// let engine = DataParallel::<B, _>::new(model, &mesh)?;
+    /// let outputs = engine.forward(batch.inner(), |model, part| model.forward(part))?;
+    /// assert_eq!(outputs.dims(), [5, 1]);
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -7,6 +7,30 @@ use burn::tensor::{FloatDType, Tensor};
 
 /// What one replica computed from its part of the batch: a loss to differentiate, and anything else
 /// that the caller wants to see.
+///
+/// ```
+/// use burn_multigpu::{DataParallel, Step};
+///
+/// # use burn::backend::{Autodiff, Flex};
+/// # use burn::nn::{Linear, LinearConfig};
+/// # use burn::tensor::{Distribution, Tensor};
+/// # type B = Autodiff<Flex>;
+/// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+/// # let device = &mesh.devices()[0];
+/// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+/// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+/// let mut engine = DataParallel::<B, _>::new(model, &mesh)?;
+/// let (out, _) = engine.step(batch, |model: &Linear<B>, part| {
+///     let scores = model.forward(part);
+///     let items = scores.dims()[0] as f64;
+///     Step::new(scores.clone().mean())
+///         .weight(items) // the default; the number of tokens, if the loss is a mean over tokens
+///         .output(scores.inner())
+/// })?;
+/// assert_eq!(out.outputs.len(), 2);
+/// assert_eq!(out.outputs[0].dims(), [3, 1]);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "the engine differentiates the loss of the step that is returned to it"]
 pub struct Step<B: AutodiffBackend, T = ()> {
@@ -46,6 +70,24 @@ impl<B: AutodiffBackend, T> Step<B, T> {
 }
 
 /// How the replicas' gradients become the gradient of the whole batch.
+///
+/// ```
+/// use burn_multigpu::{DataParallel, Reduction, Step};
+///
+/// # use burn::backend::{Autodiff, Flex};
+/// # use burn::nn::{Linear, LinearConfig};
+/// # use burn::tensor::{Distribution, Tensor};
+/// # type B = Autodiff<Flex>;
+/// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+/// # let device = &mesh.devices()[0];
+/// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+/// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+/// let expected = f64::from(model.forward(batch.clone()).sum().into_scalar());
+/// let mut engine = DataParallel::<B, _>::new(model, &mesh)?.reduction(Reduction::Sum);
+/// let (out, _) = engine.step(batch, |model: &Linear<B>, part| Step::new(model.forward(part).sum()))?;
+/// assert!((out.loss()? - expected).abs() < 1e-5);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
     /// The loss is a mean over the items of a part (or over what [`Step::weight`] says): the parts'
@@ -74,6 +116,28 @@ impl Reduction {
 /// Each replica sees its own part of the batch, so their statistics differ; a single device would
 /// have seen the whole. The statistics used *within* a forward pass are those of the part in any
 /// case.
+///
+/// ```
+/// use burn::backend::{Autodiff, Flex};
+/// use burn::nn::{BatchNorm, BatchNormConfig};
+/// use burn::tensor::{Distribution, Tensor};
+/// use burn_multigpu::{DataParallel, Mesh, RunningStats, Step};
+///
+/// type B = Autodiff<Flex>;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let device = &mesh.devices()[0];
+/// let model: BatchNorm<B> = BatchNormConfig::new(3).init(device);
+/// let mut engine = DataParallel::<B, _>::new(model, &mesh)?.running_stats(RunningStats::Mean);
+/// let batch = Tensor::<B, 3>::random([6, 3, 4], Distribution::Default, device);
+/// engine.step(batch, |model: &BatchNorm<B>, part| Step::new(model.forward(part).mean()))?;
+///
+/// // All replicas go on with the same ones.
+/// let means = [0, 1].map(|member| engine.model_of(member).map(|m| m.running_mean.value_sync().into_data()));
+/// let [first, second] = means;
+/// assert_eq!(first?, second?);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunningStats {
     /// The mean over the replicas, weighted by items: the running mean is then that of a single
@@ -91,6 +155,27 @@ pub enum RunningStats {
 /// In which type gradients travel between members of a mesh.
 ///
 /// Sums are accumulated in f32 in any case, and members get the same bits.
+///
+/// ```
+/// use burn::optim::AdamConfig;
+/// use burn_multigpu::{Compression, DataParallel, Step};
+///
+/// # use burn::backend::{Autodiff, Flex};
+/// # use burn::nn::{Linear, LinearConfig};
+/// # use burn::tensor::{Distribution, Tensor};
+/// # type B = Autodiff<Flex>;
+/// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+/// # let device = &mesh.devices()[0];
+/// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+/// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+/// let mut engine = DataParallel::<B, _>::new(model, &mesh)?
+///     .compression(Compression::Bf16)
+///     .with_optimizer(AdamConfig::new().init());
+/// engine.train_step(1e-3, batch, |model: &Linear<B>, part| Step::new(model.forward(part).mean()))?;
+/// // Four weights and a bias, in two bytes each: once to be added up, and once as sums.
+/// assert_eq!(mesh.stats().collectives.sent.iter().sum::<u64>(), 20);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// As they are: the result is that of a single device but for the order of a sum.
@@ -115,6 +200,24 @@ impl Compression {
 }
 
 /// The outcome of a step over the whole batch.
+///
+/// ```
+/// use burn_multigpu::{DataParallel, Step, StepOutput};
+///
+/// # use burn::backend::{Autodiff, Flex};
+/// # use burn::nn::{Linear, LinearConfig};
+/// # use burn::tensor::{Distribution, Tensor};
+/// # type B = Autodiff<Flex>;
+/// # let mesh = burn_multigpu::Mesh::<Flex>::open("flex:0,1")?;
+/// # let device = &mesh.devices()[0];
+/// # let model: Linear<B> = LinearConfig::new(4, 1).init(device);
+/// # let batch = Tensor::<B, 2>::random([5, 4], Distribution::Default, device);
+/// # let mut engine = DataParallel::<B, _>::new(model, &mesh)?;
+/// let (out, _): (StepOutput<B>, _) =
+///     engine.step(batch, |model: &Linear<B>, part| Step::new(model.forward(part).mean()))?;
+/// println!("{:.4} over {} items", out.loss()?, out.items());
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct StepOutput<B: AutodiffBackend, T = ()> {
     /// What the closures returned beside the loss, in the order of the members that had items.

@@ -297,6 +297,14 @@ impl<B: Backend> Mesh<B> {
     }
 
     /// How data moves between the members.
+    ///
+    /// ```
+    /// # use burn::backend::Flex;
+    /// # use burn_multigpu::Mesh;
+    /// let mesh = Mesh::<Flex>::open("flex")?;
+    /// assert_eq!(mesh.transfers().to_string(), "one member: nothing moves\n");
+    /// # Ok::<(), burn_multigpu::Error>(())
+    /// ```
     #[must_use]
     pub fn transfers(&self) -> &Transfers {
         &self.core.transfers
@@ -350,6 +358,21 @@ impl<B: Backend> Mesh<B> {
 }
 
 /// What a mesh did since it was opened.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn::tensor::Tensor;
+/// use burn_multigpu::{Mesh, MultiGpu};
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// let x = Tensor::<MultiGpu<Flex>, 2>::from_floats([[1.0, 2.0], [3.0, 4.0]], &mesh.device());
+/// assert_eq!((x * 2.0).sum().into_scalar(), 20.0);
+/// let stats = mesh.stats();
+/// assert_eq!(stats.operations.operations["NumericFloat::Sum"].sharded, 1);
+/// assert_eq!(stats.collectives.all_reduces, 1);
+/// println!("{stats}");
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeshStats {
     /// What moved between the members, and the sums.

@@ -5,6 +5,18 @@ use crate::table::columns;
 use serde::Serialize;
 
 /// One device of a mesh, as it was when the mesh opened.
+///
+/// ```
+/// use burn::backend::Flex;
+/// use burn_multigpu::Mesh;
+///
+/// let mesh = Mesh::<Flex>::open("flex:0,1")?;
+/// for member in mesh.members() {
+///     println!("{} is {} ({:?})", member.label, member.name, member.bus_id);
+/// }
+/// assert_eq!(mesh.members()[1].position, 1);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Member {
     /// Its place in the mesh, from 0.

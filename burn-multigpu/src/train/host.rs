@@ -112,6 +112,27 @@ where
 }
 
 /// Leaves the work of another batcher to the devices that the parts go to; see [`HostBatch`].
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::backend::Flex;
+/// # use burn::tensor::{Tensor, TensorData, backend::Backend};
+/// use burn_multigpu::Batch;
+/// use burn_multigpu::train::{HostBatch, HostBatcher};
+///
+/// # #[derive(Clone)]
+/// # struct Stack;
+/// # impl<B: Backend> Batcher<B, f32, Tensor<B, 1>> for Stack {
+/// #     fn batch(&self, items: Vec<f32>, device: &B::Device) -> Tensor<B, 1> {
+/// #         let count = items.len();
+/// #         Tensor::from_data(TensorData::new(items, [count]), device)
+/// #     }
+/// # }
+/// let batcher = HostBatcher::<Flex, f32, Tensor<Flex, 1>>::new(Stack);
+/// let batch: HostBatch<_, _, _> = batcher.batch(vec![1.0, 2.0, 3.0], &Default::default());
+/// let parts = batch.split(&[2, 1]); // numbers still
+/// assert_eq!(parts[1].items(), 1);
+/// ```
 pub struct HostBatcher<B: Backend, I, O>(Arc<dyn Batcher<B, I, O>>);
 
 impl<B: Backend, I, O> HostBatcher<B, I, O> {

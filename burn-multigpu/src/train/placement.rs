@@ -1,6 +1,20 @@
 //! Which member keeps which optimizer state.
 
 /// Where the states of the optimizer (the moments of Adam, for one) are kept.
+///
+/// ```
+/// use burn::train::{LearnerOptimizerRecord, LearningComponentsTypes};
+/// use burn_multigpu::train::StatePerParameter;
+/// use burn_multigpu::{MultiGpuStrategy, OptimizerPlacement};
+///
+/// // With any model and any optimizer that keeps a state for each parameter.
+/// fn sharded<LC: LearningComponentsTypes>(strategy: MultiGpuStrategy<LC>) -> MultiGpuStrategy<LC>
+/// where
+///     LearnerOptimizerRecord<LC>: StatePerParameter,
+/// {
+///     strategy.optimizer_placement(OptimizerPlacement::Sharded)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptimizerPlacement {
     /// On every member, which all make the same update from the same reduced gradients. Parameters

@@ -18,6 +18,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What a batch of the data loader is to the mesh.
+///
+/// ```
+/// use burn::train::LearningComponentsTypes;
+/// use burn_multigpu::MultiGpuStrategy;
+/// use burn_multigpu::train::LoaderBatch;
+///
+/// // A loader with batches of 64 and four devices: steps of 256 items.
+/// fn larger<LC: LearningComponentsTypes>(strategy: MultiGpuStrategy<LC>) -> MultiGpuStrategy<LC> {
+///     strategy.loader_batch(LoaderBatch::PerMember)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoaderBatch {
     /// The batch of a step, which is cut into a part for each member: the batch size means what it
@@ -61,6 +72,74 @@ impl<LC: LearningComponentsTypes> Clone for Settings<LC> {
 ///
 /// A resumed training goes on with the order in which an uninterrupted one would have seen the data,
 /// if the loader has no workers (several threads give their batches in an order of their own).
+///
+/// ```
+/// use burn_multigpu::{MultiGpuStrategy, OptimizerPlacement};
+///
+/// # use burn::backend::{Autodiff, Flex};
+/// # use burn::data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher};
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::module::Module;
+/// # use burn::nn::{Linear, LinearConfig};
+/// # use burn::optim::AdamConfig;
+/// # use burn::tensor::backend::{AutodiffBackend, Backend};
+/// # use burn::tensor::{Tensor, TensorData};
+/// # use burn::train::{
+/// #     InferenceStep, Learner, RegressionOutput, SupervisedTraining, TrainOutput, TrainStep,
+/// # };
+/// # #[derive(Clone)]
+/// # struct Stack;
+/// # impl<B: Backend> Batcher<B, f32, Tensor<B, 2>> for Stack {
+/// #     fn batch(&self, items: Vec<f32>, device: &B::Device) -> Tensor<B, 2> {
+/// #         let count = items.len();
+/// #         Tensor::from_data(TensorData::new(items, [count, 1]), device)
+/// #     }
+/// # }
+/// # #[derive(Module, Debug)]
+/// # struct Model<B: Backend> {
+/// #     linear: Linear<B>,
+/// # }
+/// # impl<B: Backend> Model<B> {
+/// #     fn regress(&self, x: Tensor<B, 2>) -> RegressionOutput<B> {
+/// #         let y = self.linear.forward(x.clone());
+/// #         let loss = (y.clone() - x.clone()).powf_scalar(2.0).mean();
+/// #         RegressionOutput::new(loss, y, x)
+/// #     }
+/// # }
+/// # impl<B: AutodiffBackend> TrainStep for Model<B> {
+/// #     type Input = Tensor<B, 2>;
+/// #     type Output = RegressionOutput<B>;
+/// #     fn step(&self, x: Tensor<B, 2>) -> TrainOutput<RegressionOutput<B>> {
+/// #         let output = self.regress(x);
+/// #         TrainOutput::new(self, output.loss.backward(), output)
+/// #     }
+/// # }
+/// # impl<B: Backend> InferenceStep for Model<B> {
+/// #     type Input = Tensor<B, 2>;
+/// #     type Output = RegressionOutput<B>;
+/// #     fn step(&self, x: Tensor<B, 2>) -> RegressionOutput<B> {
+/// #         self.regress(x)
+/// #     }
+/// # }
+/// # fn loader<B: Backend>() -> std::sync::Arc<dyn DataLoader<B, Tensor<B, 2>>> {
+/// #     let data = InMemDataset::new((0..10).map(|number| number as f32).collect());
+/// #     DataLoaderBuilder::new(Stack).batch_size(4).build(data)
+/// # }
+/// # type B = Autodiff<Flex>;
+/// # let dir = std::env::temp_dir().join(format!("multigpu-strategy-{}", std::process::id()));
+/// # let (train, valid) = (loader::<B>(), loader::<Flex>());
+/// # let model = Model { linear: LinearConfig::new(1, 1).init::<B>(&Default::default()) };
+/// let training = SupervisedTraining::new(&dir, train, valid) // loaders as on one device
+///     .num_epochs(2);
+/// let learner = Learner::new(model, AdamConfig::new().init(), 1e-2);
+/// let result = MultiGpuStrategy::open("flex:0,1")?
+///     .optimizer_placement(OptimizerPlacement::Sharded) // optional
+///     .launch(training, learner)?;
+/// let trained = result.model; // a plain model, on the first device
+/// # let _: Model<Flex> = trained;
+/// # let _ = std::fs::remove_dir_all(dir);
+/// # Ok::<(), burn_multigpu::Error>(())
+/// ```
 ///
 /// # Panics
 ///

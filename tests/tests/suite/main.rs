@@ -9,6 +9,7 @@ mod device;
 mod engine;
 mod failures;
 mod learner;
+mod messages;
 mod mixed;
 mod randomness;
 mod verify;
