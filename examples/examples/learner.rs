@@ -3,7 +3,7 @@
 //! ```sh
 //! cargo run --release --example learner -- --devices flex:0,1
 //! cargo run --release --example learner -- --devices flex:0,1 --resume
-//! cargo run --release --example learner -- --devices cuda:0,1 --on decorator --model cnn-norm
+//! cargo run --release --example learner -- --devices cuda:0,1 --model transformer
 //! ```
 //!
 //! The program is an ordinary one of burn-train but for three lines: `impl_batch!` below, and the
@@ -12,7 +12,6 @@
 #![allow(clippy::print_stdout)] // a program with a console
 
 use anyhow::{Context, Result, anyhow};
-use burn::backend::Autodiff;
 use burn::data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher};
 use burn::data::dataset::Dataset;
 use burn::grad_clipping::GradientClippingConfig;
@@ -27,16 +26,16 @@ use burn::tensor::{DType, Int, Tensor};
 use burn::train::metric::store::{Aggregate, Direction, Split};
 use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
 use burn::train::{
-    ClassificationOutput, EvaluatorBuilder, ExecutionStrategy, InferenceStep, Learner,
-    LearningComponentsMarker, LearningResult, MetricEarlyStoppingStrategy, StoppingCondition,
-    SupervisedTraining, TrainOutput, TrainStep,
+    ClassificationOutput, EvaluatorBuilder, InferenceStep, Learner, LearningComponentsMarker,
+    LearningResult, MetricEarlyStoppingStrategy, StoppingCondition, SupervisedTraining,
+    TrainOutput, TrainStep,
 };
 use burn_multigpu::train::last_checkpoint;
-use burn_multigpu::{Mesh, MeshSpec, MultiGpu, MultiGpuStrategy, OptimizerPlacement};
+use burn_multigpu::{Mesh, MeshSpec, MultiGpuStrategy, OptimizerPlacement};
 use burn_multigpu_examples::backend::{Task, TrainBackend, default_spec, dispatch};
 use burn_multigpu_examples::data::{DataSet, DigitItems, Digits, bundled_dir};
 use burn_multigpu_examples::models::{Classifier, ModelKind};
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,9 +45,6 @@ struct Args {
     /// The devices, such as cuda:0,1 or flex:0,1 [default: $MULTIGPU_DEVICES, or what there is]
     #[arg(long)]
     devices: Option<MeshSpec>,
-    /// How the Learner runs on them
-    #[arg(long, value_enum, default_value_t)]
-    on: Door,
     /// The network
     #[arg(long, value_enum, default_value_t)]
     model: ModelKind,
@@ -61,7 +57,7 @@ struct Args {
     /// Batches whose gradients make one update
     #[arg(long, default_value_t = 1)]
     accumulate: usize,
-    /// Keep each optimizer state on one device (replicas only)
+    /// Keep each optimizer state on one device
     #[arg(long)]
     shard_optimizer: bool,
     /// Stop after so many epochs without a lower validation loss
@@ -76,16 +72,6 @@ struct Args {
     /// Go on from the last checkpoint in --out
     #[arg(long)]
     resume: bool,
-}
-
-/// The two ways onto a mesh.
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Door {
-    /// A replica of the model on each device: MultiGpuStrategy
-    #[default]
-    Replicas,
-    /// The mesh as one device: the single-device strategy
-    Decorator,
 }
 
 #[derive(Clone, Debug)]
@@ -191,25 +177,13 @@ impl Task for Args {
     fn run<B: TrainBackend>(self, spec: &MeshSpec) -> Result<()> {
         let mesh = Mesh::<B::InnerBackend>::open_spec(spec)?;
         println!("{mesh}");
-        match self.on {
-            Door::Replicas => {
-                let mut strategy = MultiGpuStrategy::new(&mesh);
-                if self.shard_optimizer {
-                    strategy = strategy.optimizer_placement(OptimizerPlacement::Sharded);
-                }
-                train::<B>(&self, &mesh.devices()[0], |training, learner| {
-                    Ok(strategy.launch(training, learner)?)
-                })
-            }
-            Door::Decorator => {
-                let device = mesh.try_device()?;
-                let strategy = ExecutionStrategy::single(device.clone());
-                train::<Autodiff<MultiGpu<B::InnerBackend>>>(&self, &device, |training, learner| {
-                    let training = training.with_training_strategy(strategy.into());
-                    Ok(training.launch(learner))
-                })
-            }
+        let mut strategy = MultiGpuStrategy::new(&mesh);
+        if self.shard_optimizer {
+            strategy = strategy.optimizer_placement(OptimizerPlacement::Sharded);
         }
+        train::<B>(&self, &mesh.devices()[0], |training, learner| {
+            Ok(strategy.launch(training, learner)?)
+        })
     }
 }
 
