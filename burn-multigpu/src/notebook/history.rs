@@ -35,7 +35,7 @@ pub struct History(Arc<Mutex<Record>>);
 
 #[derive(Default)]
 struct Record {
-    /// In the order in which they were registered.
+    /// By name: burn-train registers them in an order that differs from run to run.
     names: Vec<(MetricId, String)>,
     /// Values of the batch at hand, whose epoch is told after them.
     pending: Vec<(MetricId, NumericEntry)>,
@@ -262,9 +262,9 @@ impl MetricsRenderer for History {
     fn manual_close(&mut self) {}
 
     fn register_metric(&mut self, definition: MetricDefinition) {
-        self.record()
-            .names
-            .push((definition.metric_id, definition.name));
+        let mut record = self.record();
+        record.names.push((definition.metric_id, definition.name));
+        record.names.sort_by(|a, b| a.1.cmp(&b.1));
     }
 }
 
@@ -342,8 +342,8 @@ epoch  Loss, training  Loss, validation
             message(&history),
             "there is no metric `Accuracy`: no training has begun with this history"
         );
-        register(&mut history, "Loss");
         register(&mut history, "Recall");
+        register(&mut history, "Loss");
         assert_eq!(
             message(&history),
             "there is no metric `Accuracy`; the training has Loss, Recall"

@@ -5,9 +5,13 @@
 //! what a terminal shows.
 //!
 //! ```text
-//! :dep burn-multigpu = { path = "../../burn-multigpu", default-features = false, features = ["flex", "evcxr"] }
-//! use burn_multigpu::notebook::prelude::*;
+//! :dep burn-multigpu-notebook = { path = "../../notebook" }
+//! use burn_multigpu_notebook::prelude::*;
 //! ```
+//!
+//! A notebook depends on the crate `burn-multigpu-notebook`, a shared library of this one, and not on
+//! this one: linked into each cell by itself, it would count tensors in each from the start, and one
+//! cell's tensors would take the place of another's.
 //!
 //! | file | what lives there | shows |
 //! |---|---|---|
