@@ -36,7 +36,7 @@ fn run(out: &Path, args: &[&str]) -> Output {
 /// Every digit of the losses of the last epoch and of the evaluation. The file of the model has
 /// parameter ids in it, which every process draws anew.
 fn losses(out: &Path) -> Vec<String> {
-    ["train/epoch-4", "valid/epoch-4", "test/test"]
+    ["train/epoch-4", "valid/epoch-4", "test/test/epoch-1"]
         .map(|dir| std::fs::read_to_string(out.join(dir).join("Loss.log")).unwrap())
         .to_vec()
 }
