@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// Where the program's messages are written.
+const FOLDERS: [&str; 4] = [
+    "burn-multigpu/src",
+    "kernels/src",
+    "examples/src",
+    "examples/digits/src",
+];
+
 /// The beginnings of those that are the compiler's and Burn's, or put together of words.
 const OTHERS: [&str; 4] = [
     "the trait bound",
@@ -33,7 +41,7 @@ fn every_error_is_on_the_page() {
 
 #[test]
 fn every_message_on_the_page_is_one_of_the_program() {
-    let literals: Vec<Pattern> = ["burn-multigpu/src", "kernels/src", "examples/src"]
+    let literals: Vec<Pattern> = FOLDERS
         .into_iter()
         .flat_map(|folder| sources(&Path::new(ROOT).join(folder)))
         .flat_map(|path| literals(&std::fs::read_to_string(path).expect("a source file")))
