@@ -22,7 +22,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Formatting, lints, documentation and licences; the cheapest first.
+    /// Formatting, links, lints, documentation and licences; the cheapest first.
     Check,
     /// All tests that run without a GPU; the software Vulkan device stands in for one
     /// (Debian: apt-get install mesa-vulkan-drivers).
@@ -75,6 +75,7 @@ fn main() -> Result<()> {
 
 fn check() -> Result<()> {
     cargo(["fmt", "--all", "--check"])?;
+    book::book(true)?;
     cargo([
         "clippy",
         "--release",
