@@ -55,8 +55,8 @@ Examples:
   multigpu verify --devices flex:0,1,2 --engine decorator --model cnn-norm
   multigpu verify --devices cuda --steps 20
 
-Bounds: in f64 1e-9; in f32 ten times what one device differs from itself when it takes every
-item of a batch twice, in another order, up to the step in question.";
+Bounds: in f64 1e-9; in f32 ten times what one device differs from itself when it takes the
+items of a batch in another order, or every item twice, up to the step in question.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:

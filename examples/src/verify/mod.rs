@@ -17,27 +17,29 @@
 //!
 //! - **f64**: `1e-9` in every step.
 //! - **f32**: rounding alone makes two runs drift apart, the more the longer they are. How much is
-//!   measured on one device, by three further runs whose batches hold every item twice, in another
-//!   order: mathematically the same run, and different by rounding alone. In each step the mesh may
-//!   differ by ten times what the middle one of them differs by *up to that step*, and at least by
-//!   ten units of rounding.
+//!   measured on one device, by further runs that are mathematically the same, and different by
+//!   rounding alone: three whose batches hold their items in another order, and three that hold every
+//!   item twice, in another order. In each step the mesh may differ by ten times what the middle one
+//!   of either three differs by *up to that step*, whichever is more, and at least by ten units of
+//!   rounding.
 //!
-//! Every item twice, since a mesh does not add up the same numbers in another order alone: it adds up
-//! fewer of them at a time, and may do so with other kernels. The rounding of a long sum, taken one
-//! number after the other, grows with its length and always in the same direction, so that
-//! permuting the items hardly shows it. Sums twice as long gain about as much of it as the sums of
-//! one device have, and shares of a mesh lose at most as much.
+//! Both, since a mesh does two things: it adds up numbers in another order, and fewer of them at a
+//! time. The rounding of a long sum, taken one number after the other, grows with its length and
+//! always in the same direction, so that permuting the items hardly shows it; sums twice as long gain
+//! about as much of it as the sums of one device have, and shares of a mesh lose at most as much. What
+//! is zero but for rounding (the gradient of the bias of attention's keys, which Adam makes a step of)
+//! depends on the order more than on the length.
 //!
 //! Drifting apart is not smooth: when an activation near zero gets the other sign in one run, or
 //! another pixel wins a pooling, that run jumps, and it is chance which run does so first (of one
 //! device's own runs, some do and some do not). So a step of the mesh that is above its bound is
 //! judged by its own merit: one device takes the same step, from the very parameters and optimizer
 //! state that the mesh had before it. If the mesh made the same step as this device, within ten times what
-//! taking the items of this one step twice changes, it was rounding that jumped and not the mesh that
+//! those two ways change this one step, it was rounding that jumped and not the mesh that
 //! erred. Such steps are marked in the report ([`StepReport::continued`]).
 //!
 //! A single step can jump as well, so that of one device there may be two, both right. The mesh has to
-//! have made one of them: that of the batch, of the items twice, or of the batch on the CPU with Flex.
+//! have made one of them: that of the batch, of one of the other six, or of the batch on the CPU with Flex.
 //! The last is on the other side of the mesh, as it were: the items twice have more rounding than one
 //! device has, and a mesh, as Flex, has less.
 
@@ -61,7 +63,7 @@ use crate::models::ModelKind;
 use crate::numeric::{relative_difference, relative_difference_of};
 use crate::optimizer::OptimizerKind;
 
-/// Runs on every item twice whose differences are taken as those of rounding.
+/// Runs of each kind whose differences are taken as those of rounding.
 const ROUNDING_RUNS: usize = 3;
 
 /// What to compare.
@@ -184,20 +186,29 @@ fn compare(
     let rounding_counts = options.dtype == FloatKind::F32;
     let mut single = alone(None)?;
     // Each begins anew: copies of one model would share the running statistics of its norms.
-    let mut doubled = (0..if rounding_counts { ROUNDING_RUNS } else { 0 })
-        .map(|_| alone(None))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut runs: Vec<Vec<Box<dyn Engine>>> = Vec::new();
+    if rounding_counts {
+        for _ in 0..2 {
+            let kind = (0..ROUNDING_RUNS).map(|_| alone(None));
+            runs.push(kind.collect::<anyhow::Result<_>>()?);
+        }
+    }
 
     let mut bound = Bound::new(options.dtype);
     let mut steps = Vec::with_capacity(options.steps);
     for (number, items) in (1..=options.steps).zip(steps_of(options)) {
         let reference = single.observed_step(lr, items.clone())?;
-        let same = doublings(&items, options.seed ^ (number as u64) << 8);
-        let mut rounding = Vec::with_capacity(doubled.len());
-        for (run, items) in doubled.iter_mut().zip(same.clone()) {
-            rounding.push(differences(&reference, &run.observed_step(lr, items)?));
+        let same = same_batches(&items, options.seed ^ (number as u64) << 8);
+        for (runs, batches) in runs.iter_mut().zip(&same) {
+            let mut rounding = Vec::with_capacity(ROUNDING_RUNS);
+            for (run, items) in runs.iter_mut().zip(batches) {
+                rounding.push(differences(
+                    &reference,
+                    &run.observed_step(lr, items.clone())?,
+                ));
+            }
+            bound.widen(rounding);
         }
-        bound.widen(rounding);
 
         // Only in f32, which is all that a snapshot holds.
         let before = match rounding_counts {
@@ -216,6 +227,7 @@ fn compare(
         if let Some(before) = before.filter(|_| !step.passed()) {
             let elsewhere = on_flex(&setup(options, Some(&before)))?;
             let alone = || alone(Some(&before));
+            let same = same.into_iter().flatten();
             step.continued = Some(continued(&alone, elsewhere, lr, items, same, &observed)?);
         }
         steps.push(step);
@@ -234,11 +246,17 @@ fn steps_of(options: &VerifyOptions) -> impl Iterator<Item = DigitItems> {
     })
 }
 
-/// Every item twice, which changes no mean, in orders that differ from step to step and from run to
-/// run.
-fn doublings(items: &DigitItems, key: u64) -> impl Iterator<Item = DigitItems> + Clone + use<> {
-    let items = items.clone();
-    (1..=ROUNDING_RUNS as u64).map(move |run| items.clone().twice().permuted(key ^ run))
+/// Batches of which each mean is that of these items: the items in other orders, and every item twice
+/// in other orders. Orders differ from step to step and from run to run.
+fn same_batches(items: &DigitItems, key: u64) -> [Vec<DigitItems>; 2] {
+    let orders = |items: DigitItems, runs: std::ops::Range<u64>| {
+        runs.map(|run| items.clone().permuted(key ^ run)).collect()
+    };
+    let (first, second) = (1, 1 + ROUNDING_RUNS as u64);
+    [
+        orders(items.clone(), first..second),
+        orders(items.clone().twice(), second..second + ROUNDING_RUNS as u64),
+    ]
 }
 
 /// Compares a step of the mesh with the step that one device makes from the same state.
@@ -254,9 +272,9 @@ fn continued(
     // The largest of them here: all begin at one point, and have had no time to drift.
     let mut rounding = Differences::default();
     for items in same {
-        let doubled = before()?.observed_step(lr, items)?;
-        rounding = rounding.max(differences(&right[0], &doubled));
-        right.push(doubled);
+        let other = before()?.observed_step(lr, items)?;
+        rounding = rounding.max(differences(&right[0], &other));
+        right.push(other);
     }
     if let Some(mut engine) = elsewhere {
         right.push(engine.observed_step(lr, items)?);

@@ -77,7 +77,7 @@ impl Bound {
         }
     }
 
-    /// Takes in what the runs on every item twice differ by in this step. The middle one counts: a
+    /// Takes in what further runs of one kind differ by in this step. The middle one counts: a
     /// jump in one of them is not what the others, and the mesh, are allowed.
     pub fn widen(&mut self, runs: impl IntoIterator<Item = Differences>) {
         let runs: Vec<Differences> = runs.into_iter().collect();

@@ -105,7 +105,7 @@ fn a_step_is_judged_from_the_state_before_it() {
             )
         };
         let judge = |observed: &Observed| {
-            let same = doublings(&items, 1);
+            let same = same_batches(&items, 1).into_iter().flatten();
             continued(&alone, None, 1e-3, items.clone(), same, observed).expect("a step")
         };
         assert!(judge(&observed).passed(), "{kind}");
@@ -131,7 +131,8 @@ fn of_several_right_steps_the_mesh_makes_one() {
     let mut step = run(2).expect("a run");
     let observed = step.observed_step(1e-3, items.clone()).expect("a step");
     let judge = |elsewhere| {
-        let (elsewhere, same) = (run(elsewhere).expect("a run"), doublings(&items, 1));
+        let elsewhere = run(elsewhere).expect("a run");
+        let same = same_batches(&items, 1).into_iter().flatten();
         let items = items.clone();
         continued(&|| run(1), Some(elsewhere), 1e-3, items, same, &observed).expect("a step")
     };
