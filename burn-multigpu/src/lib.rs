@@ -75,7 +75,7 @@
 //! | `wgpu`, `vulkan`, `metal` | any GPU through wgpu |
 //! | `rocm` | AMD |
 //! | `train` | [`MultiGpuStrategy`] for burn-train's `Learner` |
-//! | `evcxr` | [`notebook`]: pictures and tables in Rust notebooks |
+//! | `evcxr` | the module `notebook`: pictures and tables in Rust notebooks |
 //! | `fusion`, `autotune` (default) | as in Burn, which has both by default; without `fusion` here, a Burn with it has backends that this crate does not know |
 
 pub mod backend;
