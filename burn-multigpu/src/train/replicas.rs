@@ -50,66 +50,43 @@ impl<LC: LearningComponentsTypes + 'static> Replicas<LC> {
         let states = Arc::new(running_states::<LC::Backend, _>(&models[0].module));
         let owners = place::<LC>(mesh, &settings, &learner)?;
         let updates = |member: usize| owners.as_ref().is_none_or(|o| o.contains(&member));
+        let slots = floats::<LC::Backend, _>(&learner.model());
 
         // Backwards, since all clones of a learner share their model's running statistics, which end
         // on the first device then.
         let mut learners: Vec<Option<Learner<LC>>> = Vec::new();
         for (member, device) in devices.iter().enumerate().rev() {
-            learners.push(match member {
-                0 => Some(learner.clone()),
-                member if updates(member) => {
-                    // With a state of its own: see `replica::own`.
-                    let record = optimizer_record(&learner, store)?;
-                    let mut copy = learner.clone();
-                    copy.fork(device);
-                    copy.load_optim(copy_record::<LC::Backend, _>(record, member, device)?);
-                    Some(copy)
-                }
-                _ => None,
-            });
+            if member > 0 && !updates(member) {
+                learners.push(None);
+                continue;
+            }
+            let mut record = optimizer_record(&learner, store)?;
+            if let (Some(owners), Some(ops)) = (&owners, settings.records) {
+                // Other members have the rest.
+                let mine = slots.iter().zip(owners).filter(|(_, o)| **o == member);
+                let mine: Vec<ParamId> = mine.map(|((id, _), _)| *id).collect();
+                (ops.retain)(&mut record, &|id| mine.contains(&id));
+            }
+            let mut copy = learner.clone();
+            if member > 0 {
+                copy.fork(device);
+                // With memory of its own: see `replica::own`.
+                record = copy_record::<LC::Backend, _>(record, member, device)?;
+            }
+            copy.load_optim(record);
+            learners.push(Some(copy));
         }
         learner.fork(&devices[0]);
         let members = models.into_iter().zip(learners.into_iter().rev());
         let members = members.map(|(model, learner)| Replica::new(Member::new(learner, model)));
-        let replicas = Self {
+        Ok(Self {
             members: members.collect(),
             mesh: mesh.clone(),
             pool,
             settings,
             states,
             owners,
-        };
-        replicas.keep_own_states(store)?;
-        Ok(replicas)
-    }
-
-    /// Forgets optimizer states that other members have.
-    fn keep_own_states(&self, store: &EventStoreClient) -> Result<()> {
-        let (Some(owners), Some(ops)) = (&self.owners, self.settings.records) else {
-            return Ok(());
-        };
-        for (member, own) in self.members.iter().enumerate() {
-            let kept = own.with(|own| {
-                let Some(learner) = &own.learner else {
-                    return Ok(None);
-                };
-                let slots = floats::<LC::Backend, _>(&learner.model());
-                let mine = slots.iter().zip(owners).filter(|(_, o)| **o == member);
-                let mine: Vec<ParamId> = mine.map(|((id, _), _)| *id).collect();
-                let mut record = optimizer_record(learner, store)?;
-                (ops.retain)(&mut record, &|id| mine.contains(&id));
-                Ok(Some(record))
-            })?;
-            if let Some(record) = kept {
-                own.update(|mut own| {
-                    if let Some(learner) = own.learner.as_mut() {
-                        learner.load_optim(record);
-                    }
-                    (own, ())
-                })?;
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Forward and backward over a batch; with `update`, also the reduction of all gradients since
