@@ -430,15 +430,7 @@ where
                 found: batches.len(),
             });
         }
-        batches.iter().try_for_each(check_lengths::<B, I>)?;
-        let parts: Vec<_> = batches
-            .into_iter()
-            .map(|batch| (batch.items() > 0).then_some(batch))
-            .collect();
-        if parts.iter().all(Option::is_none) {
-            return Err(Error::EmptyBatch);
-        }
-        Ok(parts)
+        one_each::<B, I>(batches)
     }
 
     fn gradients<I, T, F>(
@@ -489,12 +481,25 @@ where
 }
 
 /// Inputs and targets, and whatever else a batch consists of, have equally many items.
-pub(crate) fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
+fn check_lengths<B: Backend, I: Batch<B>>(batch: &I) -> Result<()> {
     let lengths = batch.lengths();
     if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err(Error::UnevenBatch { lengths });
     }
     Ok(())
+}
+
+/// Batches as the parts of members, of which those without items are none.
+pub(crate) fn one_each<B: Backend, I: Batch<B>>(batches: Vec<I>) -> Result<Vec<Option<I>>> {
+    batches.iter().try_for_each(check_lengths::<B, I>)?;
+    let parts: Vec<_> = batches
+        .into_iter()
+        .map(|batch| (batch.items() > 0).then_some(batch))
+        .collect();
+    if parts.iter().all(Option::is_none) {
+        return Err(Error::EmptyBatch);
+    }
+    Ok(parts)
 }
 
 /// A part for each member; the last members get none when there are fewer items than members.

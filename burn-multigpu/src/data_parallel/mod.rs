@@ -27,7 +27,7 @@ pub use step::{Compression, Reduction, RunningStats, Step, StepOutput};
 /// What the training plugin shares with this engine.
 #[cfg(feature = "train")]
 pub(crate) mod parts {
-    pub(crate) use super::engine::{Inner, check_lengths, copies, cut, join};
+    pub(crate) use super::engine::{Inner, copies, cut, join, one_each};
     pub(crate) use super::grads::{GradList, put, take};
     pub(crate) use super::local::Replica;
     pub(crate) use super::reduce::{Reducer, States, To};

@@ -2,7 +2,7 @@
 
 use super::strategy::LoaderBatch;
 use crate::data_parallel::Batch;
-use crate::data_parallel::parts::{check_lengths, cut};
+use crate::data_parallel::parts::{cut, one_each};
 use crate::error::{Error, Result};
 use crate::mesh::Mesh;
 use crate::worker::{join_within, panic_message};
@@ -113,7 +113,7 @@ fn load<B, M, I>(
             number += 1;
             let loaded = match batch {
                 LoaderBatch::Global => whole(iterator.as_mut(), mesh),
-                LoaderBatch::PerMember => one_each(iterator.as_mut(), mesh),
+                LoaderBatch::PerMember => next_of_each(iterator.as_mut(), mesh),
             };
             let Some(loaded) = loaded else {
                 let progress = iterator.progress();
@@ -177,7 +177,7 @@ where
 }
 
 /// The next batches of the loader, one for each member as far as they go.
-fn one_each<B, M, I>(
+fn next_of_each<B, M, I>(
     iterator: &mut dyn DataLoaderIterator<I>,
     mesh: &Mesh<M>,
 ) -> Option<Result<Loaded<I>>>
@@ -187,13 +187,14 @@ where
     I: Batch<B>,
 {
     let next = (0..mesh.len()).map_while(|_| iterator.next());
-    let mut parts: Vec<Option<I>> = next.map(Some).collect();
-    if parts.is_empty() {
+    let batches: Vec<I> = next.collect();
+    if batches.is_empty() {
         return None;
     }
-    parts.resize_with(mesh.len(), || None);
-    let lengths = parts.iter().flatten().try_for_each(check_lengths::<B, I>);
-    Some(lengths.map(|()| place::<B, M, I>(parts, mesh, iterator.progress())))
+    Some(one_each::<B, I>(batches).map(|mut parts| {
+        parts.resize_with(mesh.len(), || None);
+        place::<B, M, I>(parts, mesh, iterator.progress())
+    }))
 }
 
 /// Takes the parts to their members' devices.
@@ -209,7 +210,7 @@ where
         .into_iter()
         .enumerate()
         .map(|(member, part)| {
-            let part = part.filter(|part| part.items() > 0)?;
+            let part = part?;
             items.push(part.items());
             weights.push(part.weight());
             Some(part.to_device(&core.devices[member], core.transfers.path(0, member)))
